@@ -145,6 +145,20 @@ class Observation(TypedDict):
     source_events: list[str] | None
 
 
+class ForgottenItem(TypedDict):
+    """A memory that was forgotten; `undo` with its `event_id` brings it back."""
+
+    #: Of the event that forgets it.
+    version: int
+    event_id: str
+    #: Of the memory.
+    id: str
+    #: The message of a user that asked for it; None: it was forgotten by its id.
+    request_id: str | None
+    #: What it says, from the log; None: it was derived from messages, or is erased.
+    text: str | None
+
+
 class Question(TypedDict):
     """A question that a message asks."""
 
@@ -159,3 +173,5 @@ class DateMention(TypedDict):
     text: str
     start: str
     end: str
+    #: How probable it is that the words mean this range.
+    probability: float

@@ -343,3 +343,16 @@ class Forgotten(TypedDict):
     kind: str
     #: The version of the event that forgets it.
     version: int
+    #: The id of that event, with which `undo` restores the memory.
+    event_id: str
+
+
+class Undone(TypedDict):
+    """An edit that was undone."""
+
+    #: The id of the undo; to undo it makes the edit again.
+    id: str
+    #: The id of the event that it undoes.
+    undoes: str
+    #: The version of the undo.
+    version: int

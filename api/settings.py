@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +17,16 @@ from recollect.events.errors import InvalidInput, first_problem
 from recollect.events.intake.screening import SecretPolicies, SecretPolicy, matching_policy
 from recollect.jobs.job_settings import JobSettings
 from recollect.projections.projection_settings import EmbeddingSettings, ReadModelSettings
+
+_logger = logging.getLogger(__name__)
+
+#: Variables that are not settings: the namespace of `context` and `mcp`, and the token in the examples of the docs.
+#: Those of our own tests begin with `TEST_`.
+_OTHER_VARIABLES = ("NAMESPACE", "TOKEN")
+#: Similarity of two names from which one may be meant by the other: one of three letters may differ.
+_NEAR_RATIO = 0.66
+#: Unknown variables that this process has warned of.
+_warned: set[str] = set()
 
 #: Milliseconds that one retrieval may take.
 RETRIEVAL_BUDGET_MS = 500.0
@@ -299,7 +311,7 @@ def setting_groups() -> dict[str, type[BaseModel]]:
 
 
 def load_settings(**values: Any) -> Settings:
-    """Return the settings of the environment, overridden by `values`.
+    """Return the settings of the environment, overridden by `values`; warn once of variables that are not settings.
 
     Parameters:
         values: fields by name, such as ``port=9000``.
@@ -307,6 +319,10 @@ def load_settings(**values: Any) -> Settings:
     Raises:
         InvalidInput: a value does not fit its setting.
     """
+    for name, advice in unknown_variables().items():
+        if name not in _warned:
+            _warned.add(name)
+            _logger.warning("%s", advice)
     try:
         flat = _flat_settings()(**values)
     except ValidationError as error:
@@ -317,6 +333,20 @@ def load_settings(**values: Any) -> Settings:
         for name, group in setting_groups().items()
     }
     return Settings(**groups)
+
+
+def unknown_variables() -> dict[str, str]:
+    """Return the variables of the environment that are named as settings and are not, each with what to do."""
+    settings = [name.upper() for group in setting_groups().values() for name in group.model_fields]
+    unknown: dict[str, str] = {}
+    for variable in sorted(os.environ):
+        prefix, _, name = variable.upper().partition("_")
+        if prefix != "RECOLLECT" or name in settings or name in _OTHER_VARIABLES or name.startswith("TEST_"):
+            continue
+        near = get_close_matches(name, settings, n=1, cutoff=_NEAR_RATIO)
+        advice = f"did you mean RECOLLECT_{near[0]}?" if near else "docs/reference/settings.md lists the settings"
+        unknown[variable] = f"{variable} is not a setting and has no effect; {advice}"
+    return unknown
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 import orjson
 
 from recollect.events.errors import ForeignFile, KeyMissing, NewerFile
+from recollect.events.local_time import OFFSET_FIELD, fixed_zone, local_time, offset_minutes, offset_of
 from recollect.events.upcast import UPCASTERS, newest_version, upcast
 
 #: The encodings of stored payloads: JSON; JSON encrypted by AES-256-GCM; the empty payload of an erased event.
@@ -106,8 +107,13 @@ class RecordedEvent(NamedTuple):
         """Return whether the content of the event was erased."""
         return self.encoding == ENCODING_ERASED
 
+    @property
+    def utc_offset(self) -> int | None:
+        """Return the minutes east of UTC that `occurred_at` was sent with; None for UTC, and when it was not sent."""
+        return offset_of(self.payload) if self.encoding == ENCODING_JSON else None
+
     def data(self) -> dict[str, Any]:
-        """Return the decoded payload in the newest schema version of its type.
+        """Return the decoded payload in the newest schema version of its type, without the offset of `occurred_at`.
 
         The payload of an erased event is empty.
 
@@ -130,6 +136,7 @@ class RecordedEvent(NamedTuple):
                 f"the payload of version {self.version} of namespace {self.namespace!r} is damaged in the log "
                 f"({error}); restore the log from a backup; `recollect verify` names all damaged events"
             ) from None
+        payload.pop(OFFSET_FIELD, None)
         if self.schema_version == 1 and self.type not in UPCASTERS:
             return payload
         return upcast(self.type, self.schema_version, payload)
@@ -142,7 +149,7 @@ class RecordedEvent(NamedTuple):
             "version": self.version,
             "type": self.type,
             "schema_version": newest_version(self.type),
-            "occurred_at": rfc3339(self.occurred_at_us),
+            "occurred_at": rfc3339(self.occurred_at_us, self.utc_offset or 0),
             "recorded_at": rfc3339(self.recorded_at_us),
             "session_id": self.session_id,
             "actor": self.actor,
@@ -201,9 +208,20 @@ def datetime_of(us: int) -> datetime:
     return _EPOCH + timedelta(microseconds=us)
 
 
-def rfc3339(us: int) -> str:
-    """Return the time as text, such as ``2026-11-20T09:00:00Z``; with microseconds only when they are not 0."""
+def rfc3339(us: int, utc_offset: int = 0) -> str:
+    """Return the time as text, such as ``2026-11-20T09:00:00Z``; with microseconds only when they are not 0.
+
+    Parameters:
+        utc_offset: minutes east of UTC, in which the time is written.
+    """
+    if utc_offset:
+        return local_time(us, fixed_zone(utc_offset)).isoformat().replace("+00:00", "Z")
     return datetime_of(us).isoformat().replace("+00:00", "Z")
+
+
+def parse_offset(text: str) -> int:
+    """Return the minutes east of UTC of a time in RFC 3339."""
+    return offset_minutes(datetime.fromisoformat(text))
 
 
 @overload

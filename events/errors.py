@@ -23,6 +23,7 @@ RecollectError
 │   ├── DiskFull            no space left                                  HTTP 507
 │   ├── ReadOnly            the folder or file cannot be written
 │   ├── ForeignFile         a file is damaged, or another program wrote it
+│   │   └── OtherVersion    a read model of another version, which is built again
 │   ├── LogMissing          the log of the data folder is missing, or is another log
 │   ├── NewerFile           a newer version of Recollect wrote it
 │   ├── LogRewound          the log lost events that a read model has projected
@@ -177,6 +178,10 @@ class ReadOnly(StorageError):
 
 class ForeignFile(StorageError):
     """A file in the data folder is damaged or was not written by Recollect."""
+
+
+class OtherVersion(ForeignFile):
+    """The file is the read model of another version of Recollect, and is built again from the log."""
 
 
 class LogMissing(StorageError):

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from recollect.events.catalogue import Moment
 from recollect.events.envelope import ENCODING_JSON, EventDraft, make_draft, microseconds, now_us
 from recollect.events.limits import CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, NAME_CHARS_MAX
+from recollect.events.local_time import with_offset
 
 _TYPE = "message.added"
 _FIELDS = frozenset(("type", "payload", "id", "session_id", "actor", "causation_id", "correlation_id", "occurred_at"))
@@ -44,22 +45,22 @@ def plain_message(event: object) -> EventDraft | None:
         if value is not None and (type(value) is not str or _is_name(value) is None):
             return None
     encoded = _encoded(payload)
-    occurred_at = get("occurred_at")
-    occurred_at_us = None if occurred_at is None else _past_us(occurred_at)
-    if encoded is None or (occurred_at_us is None and occurred_at is not None):
+    given_at = get("occurred_at")
+    occurred_at = None if given_at is None else _past(given_at)
+    if encoded is None or (occurred_at is None and given_at is not None):
         return None
     return make_draft(
         (
             event_id,
             _TYPE,
             1,
-            occurred_at_us,
+            None if occurred_at is None else microseconds(occurred_at),
             session_id,
             actor,
             causation_id,
             correlation_id,
             ENCODING_JSON,
-            encoded,
+            with_offset(encoded, occurred_at),
             name or actor,
         )
     )
@@ -80,10 +81,10 @@ def _encoded(payload: dict[Any, Any]) -> bytes | None:
     return encoded if len(encoded) <= EVENT_BYTES_MAX else None
 
 
-def _past_us(occurred_at: object) -> int | None:
-    """Return a time in microseconds since 1970 UTC; None for one that is wrong or too far in the future."""
+def _past(occurred_at: object) -> datetime | None:
+    """Return a time; None for one that is wrong or too far in the future."""
     try:
-        occurred_at_us = microseconds(_MOMENT.validate_python(occurred_at))
+        moment = _MOMENT.validate_python(occurred_at)
     except ValidationError:
         return None
-    return occurred_at_us if occurred_at_us <= now_us() + CLOCK_AHEAD_SECONDS_MAX * 1_000_000 else None
+    return moment if microseconds(moment) <= now_us() + CLOCK_AHEAD_SECONDS_MAX * 1_000_000 else None

@@ -26,6 +26,7 @@ from recollect.events.catalogue import (
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
 from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge, first_problem
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
+from recollect.events.local_time import with_offset
 from recollect.events.plain_messages import plain_message
 
 _DERIVED_TYPES = frozenset(type_of(event_class) for event_class in DERIVED_EVENTS)
@@ -47,7 +48,7 @@ def draft(event: Mapping[str, Any] | Envelope, *, field: str = "event") -> Event
         InvalidEvent: a field is missing, unknown or wrong. TooLarge: the payload is over `EVENT_BYTES_MAX`.
     """
     valid = event if isinstance(event, Envelope) else _validated(event, field)
-    payload = _encoded(cast(Any, valid).payload, field)
+    payload = with_offset(_encoded(cast(Any, valid).payload, field), valid.occurred_at)
     if len(payload) > EVENT_BYTES_MAX:
         raise TooLarge(
             f"{len(payload):,} bytes, more than the {EVENT_BYTES_MAX:,} an event may have; store files elsewhere "

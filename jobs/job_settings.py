@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from recollect.events.catalogue import ERASURE_TYPES, PRODUCER_EVENTS, type_of
+from recollect.events.catalogue import ERASURE_TYPES, PRODUCER_EVENTS, TimeZoneName, type_of
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
 #: The share of a context window from which it counts as full (`000`).
@@ -25,14 +24,6 @@ _RETENTION_TYPES = frozenset(type_of(event_class) for event_class in PRODUCER_EV
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 
 
-def _valid_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("is no time zone; give a name such as Europe/Berlin") from None
-    return name
-
-
 class QueueSettings(BaseModel):
     """The broker, the threads of workers, and when scheduled jobs run."""
 
@@ -40,8 +31,9 @@ class QueueSettings(BaseModel):
 
     #: The URL of the broker: `memory://` or `redis://host:port/0`.
     broker: str = "memory://"
-    #: The time zone of the nightly jobs (3:00), such as `Europe/Berlin`.
-    timezone: Annotated[str, AfterValidator(_valid_zone)] = "UTC"
+    #: The time zone of the nightly jobs (3:00), such as `Europe/Berlin`, and of the days of users whose events and
+    #: namespaces name none.
+    timezone: TimeZoneName = "UTC"
     #: Threads of a worker that project and embed new events.
     worker_threads: Annotated[int, Field(ge=1, le=64)] = 2
     #: Threads of a worker for the background queue, which extract and compact; the other threads never do this work.

@@ -66,9 +66,8 @@ class LocalCatchUp:
             try:
                 self._read_models.catch_up(namespace)
                 self._current_vectors().embed_new(namespace, stop=self._stop)
-            except RecollectError:
-                _logger.warning(
-                    "namespace %.12s could not be brought up to date", folder_name(namespace), exc_info=True
-                )
+            except RecollectError as error:
+                # Its message says what to do; a traceback would look like a fault of the program.
+                _logger.warning("namespace %.12s could not be brought up to date: %s", folder_name(namespace), error)
             except Exception:
                 _logger.exception("namespace %.12s could not be brought up to date", folder_name(namespace))

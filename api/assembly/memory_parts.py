@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -25,8 +25,10 @@ from recollect.events.envelope import EventDraft
 from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import screen_all
 from recollect.events.integrity.log_identity import open_log_of_folder
+from recollect.events.local_time import zone_named
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.erasure.eraser import Eraser
+from recollect.jobs.forgetting.forget_events import with_forgettings
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_run_store
@@ -84,7 +86,7 @@ class MemoryParts:
     def prepared(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
         """Return the events as they are appended, and after them those by which the server holds some of them back."""
         screened = with_quarantine(self.screened(namespace, drafts))
-        return self.recall_echoes.with_echoes(namespace, screened)
+        return with_forgettings(self.job_context, namespace, self.recall_echoes.with_echoes(namespace, screened))
 
     def close(self) -> None:
         """Finish running work, and release the files."""
@@ -133,7 +135,11 @@ def open_parts(
     data, limits = settings.storage.data, settings.read_models
     log = open_log_of_folder(data, settings.storage.log_url, settings.storage.key_options)
     read_models = ReadModels(
-        data, log, open_files_max=limits.open_models_max, disk_bytes_max=limits.read_models_bytes_max
+        data,
+        log,
+        open_files_max=limits.open_models_max,
+        disk_bytes_max=limits.read_models_bytes_max,
+        default_zone=zone_named(settings.queue.timezone) or UTC,
     )
     active_model = _open_active_model(settings, read_models)
     history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)

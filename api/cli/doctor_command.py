@@ -54,13 +54,19 @@ def doctor(
 def _checks(context: typer.Context, *, model: bool) -> Iterator[Check]:
     """Yield the results of all checks; that of the settings alone when these cannot be read."""
     from recollect.api.operations.doctor import Check, diagnose  # noqa: PLC0415
+    from recollect.api.settings import unknown_variables  # noqa: PLC0415
 
     try:
         settings = load_cli_settings(context.obj)
     except InvalidInput as error:
         yield Check(name="settings", status="failed", detail=str(error), hint="correct this variable")
         return
-    yield Check(name="settings", status="ok", detail="all variables can be read")
+    unknown = [*unknown_variables().values()]
+    for advice in unknown:
+        problem, _, hint = advice.partition("; ")
+        yield Check(name="settings", status="warning", detail=problem, hint=hint)
+    if not unknown:
+        yield Check(name="settings", status="ok", detail="all variables can be read")
     server, server_check = _server(settings)
     yield from diagnose(settings, loads_model=model and server is None)
     yield server_check

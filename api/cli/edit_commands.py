@@ -1,4 +1,4 @@
-"""Edit commands: add, list, get, update, pin, unpin, end, forget, separate."""
+"""Edit commands: add, list, get, update, pin, unpin, end, forget, undo, separate."""
 
 from __future__ import annotations
 
@@ -137,6 +137,20 @@ def forget(context: typer.Context, namespace: _Namespace, memory_id: _MemoryId, 
     with open_cli_memory(context.obj) as memory:
         forgotten = memory.forget(namespace, memory_id, reason=reason)
     echo(f"{forgotten['kind']} {forgotten['id']} is forgotten at version {forgotten['version']}")
+    if forgotten["kind"] != "entity":
+        echo(f"to undo it: recollect undo {namespace} {forgotten['event_id']}", err=True)
+
+
+def undo(
+    context: typer.Context,
+    namespace: _Namespace,
+    event_id: Annotated[str, typer.Argument(help="The id of the event that changed a memory, or of an undo.")],
+    reason: _Reason = None,
+) -> None:
+    """Undo an edit: the memory is exactly as before it. To undo the undo makes the edit again."""
+    with open_cli_memory(context.obj) as memory:
+        undone = memory.undo(namespace, event_id, reason=reason)
+    echo(f"{undone['undoes']} is undone by {undone['id']} at version {undone['version']}")
 
 
 def separate(

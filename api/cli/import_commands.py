@@ -50,8 +50,8 @@ def import_file(
         str,
         typer.Option(
             "--format",
-            help="auto, chatgpt, claude, kira, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, okf, "
-            "jsonl, locomo, or memory-md for the edits of an export.",
+            help="auto, chatgpt, claude, kira, markdown, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, "
+            "okf, jsonl, locomo, or memory-md for files of an export.",
         ),
     ] = "auto",
     namespace: Annotated[
@@ -76,8 +76,10 @@ def import_file(
     """
     from recollect.api.importers.file_import import import_path  # noqa: PLC0415
 
-    if form in ("auto", "memory-md") and (edited := _import_view(context, path, form, namespace, dry_run=dry_run)):
-        _finish(edited, as_json=as_json)
+    if form in ("auto", "memory-md", "kira"):
+        of_view = _import_view(context, path, form, namespace, dry_run=dry_run)
+        if of_view is not None:
+            _finish(of_view, as_json=as_json)
     with progress_bars() as progress:
         report = import_path(
             path,
@@ -102,7 +104,7 @@ def _import_view(
 
     with open_source(path) as files:
         if not is_view(files):
-            if form == "auto":
+            if form != "memory-md":
                 return None
             raise InvalidInput("has no file that `recollect export --format memory-md` wrote", field=str(path))
         with open_cli_memory(context.obj) as memory:

@@ -20,7 +20,7 @@ from recollect.api.cli.session import (
     open_cli_memory,
 )
 from recollect.api.cli.terminal import echo
-from recollect.events.errors import InvalidInput, LogMissing
+from recollect.events.errors import InvalidInput, KeyMissing, LogMissing
 
 if TYPE_CHECKING:
     from recollect.events.integrity.verify import VerifyResult
@@ -123,6 +123,9 @@ def restore(
     keys: Annotated[
         Path | None, typer.Option(help="The copy of the keys; only where the folder has no keys of this log.")
     ] = None,
+    without_keys: Annotated[
+        bool, typer.Option("--without-keys", help="Restore also when keys are missing; their events stay unreadable.")
+    ] = False,
 ) -> None:
     """Replace the log by a verified backup; the old log is renamed. Erasures since the backup are repeated."""
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
@@ -136,8 +139,13 @@ def restore(
     settings = load_cli_settings(context.obj)
     store = open_key_store(settings.storage.data, settings.storage.key_options).path
     before = read_log_id(settings.storage.data)
+    key_store = None if without_keys else keys or store
     with serving_lock(settings.storage.data), progress_bars() as progress:
-        events = restore_log(folder, log, on_progress=partial(progress.show, "copying"))
+        try:
+            events = restore_log(folder, log, key_store=key_store, on_progress=partial(progress.show, "copying"))
+        except KeyMissing as error:
+            hint = "name their copy with --keys FILE, or accept that these events stay unreadable with --without-keys"
+            raise KeyMissing(f"{error}; {hint}") from error
         with closing(open_log(settings.storage.log_url)) as restored:
             write_log_id(settings.storage.data, restored.log_id)
             if keys is not None and store.exists() and restored.log_id == before:

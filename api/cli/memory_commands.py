@@ -160,7 +160,8 @@ def retrieve(
     if trace is not None or as_json:
         echo(orjson.dumps(result if trace is None else trace, option=orjson.OPT_INDENT_2).decode())
         return
-    echo(result["context"] or "Nothing found.")
+    reason = result.get("reason")
+    echo(result["context"] or (f"Nothing found: {reason}." if reason else "Nothing found."))
     for part in result["degraded"]:
         echo(f"degraded: {part}", err=True)
 

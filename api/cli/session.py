@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.events.errors import NotFound
+from recollect.events.errors import InvalidInput, NotFound
 from recollect.events.limits import check_namespace
 
 if TYPE_CHECKING:
@@ -22,11 +22,21 @@ if TYPE_CHECKING:
 
 
 def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings:
-    """Return the settings of the environment, overridden by the options of a command that are not None."""
+    """Return the settings of the environment, overridden by the options of a command that are not None.
+
+    Raises:
+        InvalidInput: a value does not fit; the field is the option, or else the variable.
+    """
     from recollect.api.settings import load_settings  # noqa: PLC0415
 
-    options = {"data": data, **values}
-    return load_settings(**{name: value for name, value in options.items() if value is not None})
+    options = {name: value for name, value in {"data": data, **values}.items() if value is not None}
+    try:
+        return load_settings(**options)
+    except InvalidInput as error:
+        name = error.field.removeprefix("RECOLLECT_").lower()
+        if name not in options:
+            raise
+        raise InvalidInput(error.reason, field=f"--{name.replace('_', '-')}") from None
 
 
 @contextmanager

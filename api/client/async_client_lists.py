@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recollect.api.knowledge_types import (
         DateMention,
         Document,
+        ForgottenItem,
         Observation,
         Preference,
         PreferenceValue,
@@ -158,6 +159,10 @@ class AsyncClientLists(ABC):
     async def list(
         self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
     ) -> Page[Observation]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["forgotten"], **options: Unpack[ListOptions]
+    ) -> Page[ForgottenItem]: ...
     @overload
     async def list(
         self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         PinnableMemory,
         QuarantineItem,
         SubjectExport,
+        Undone,
     )
     from recollect.api.retrieval.contract.options import RetrieveOptions, TurnOptions
     from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -130,6 +131,10 @@ class AsyncClientMethods(AsyncClientLists, ABC):
     async def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> Forgotten:
         """Do what `Recollect.forget` does."""
         return await self._send(memory_calls.forget(namespace, memory_id, reason))
+
+    async def undo(self, namespace: str, event_id: str, *, reason: str | None = None) -> Undone:
+        """Do what `Recollect.undo` does."""
+        return await self._send(memory_calls.undo(namespace, event_id, reason))
 
     async def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> EntityMemory:
         """Do what `Recollect.separate` does."""

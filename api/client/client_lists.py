@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recollect.api.knowledge_types import (
         DateMention,
         Document,
+        ForgottenItem,
         Observation,
         Preference,
         PreferenceValue,
@@ -150,6 +151,10 @@ class ClientLists(ABC):
     def list(
         self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
     ) -> Page[Observation]: ...
+    @overload
+    def list(
+        self, namespace: str, name: Literal["forgotten"], **options: Unpack[ListOptions]
+    ) -> Page[ForgottenItem]: ...
     @overload
     def list(self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]) -> Page[Question]: ...
     @overload

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
     from recollect.api.memory.memory_review import Decision
     from recollect.api.receipt_types import ErasurePreview, Receipt
-    from recollect.api.result_types import Forgotten, MemoryItem, QuarantineItem, QuarantinePage, SubjectExport
+    from recollect.api.result_types import (
+        Forgotten,
+        MemoryItem,
+        QuarantineItem,
+        QuarantinePage,
+        SubjectExport,
+        Undone,
+    )
 
 
 def get(namespace: str, memory_id: str, as_of: AsOf) -> Call[MemoryItem]:
@@ -58,6 +65,17 @@ def forget(namespace: str, memory_id: str, reason: str | None) -> Call[Forgotten
         method="DELETE",
         path=_memory_path(namespace, memory_id),
         parameters=query({"reason": reason}),
+        read=answers.mapping,
+        is_repeatable=False,
+    )
+
+
+def undo(namespace: str, event_id: str, reason: str | None) -> Call[Undone]:
+    """Describe `Recollect.undo`."""
+    return Call(
+        method="POST",
+        path=namespace_path(namespace, "undo"),
+        body=encoded({"event_id": event_id, "reason": reason}),
         read=answers.mapping,
         is_repeatable=False,
     )

@@ -29,6 +29,7 @@ LISTS = (
     "entities",
     "episodes",
     "facts",
+    "forgotten",
     "observations",
     "preferences",
     "procedures",

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from recollect.events.envelope import parse_rfc3339
+
 Row = dict[str, Any]
 #: Returns a page of a list: its items, and what `after` takes for the next page.
 ReadPage = Callable[[str, str], Mapping[str, Any]]
@@ -21,6 +23,8 @@ class ExportedRows:
     """The memories of a namespace."""
 
     namespace: str
+    #: The beginning of the id of the log.
+    log_id: str
     #: The version that was read, at least.
     version: int
     #: The time of the export, RFC 3339.
@@ -45,7 +49,8 @@ class ExportedRows:
             if is_current(row) and row["text"]:
                 by_day[str(row["occurred_at"])[:10]].append(row)
         return [
-            (day, sorted(by_day[day], key=lambda row: (row["occurred_at"], row["version"]))) for day in sorted(by_day)
+            (day, sorted(by_day[day], key=lambda row: (parse_rfc3339(str(row["occurred_at"])), row["version"])))
+            for day in sorted(by_day)
         ]
 
 
@@ -65,10 +70,10 @@ def is_valid(row: Row, now: str) -> bool:
     return is_current(row) and (until is None or str(until) > now)
 
 
-def read_rows(read_page: ReadPage, namespace: str, *, version: int, exported_at: str) -> ExportedRows:
+def read_rows(read_page: ReadPage, namespace: str, *, log_id: str, version: int, exported_at: str) -> ExportedRows:
     """Return the memories of a namespace."""
     lists: dict[str, list[Row]] = {name: [*_items(read_page, name)] for name in _LISTS}
-    return ExportedRows(namespace=namespace, version=version, exported_at=exported_at, **lists)
+    return ExportedRows(namespace=namespace, log_id=log_id, version=version, exported_at=exported_at, **lists)
 
 
 def _items(read_page: ReadPage, name: str) -> Iterator[Row]:

@@ -1,15 +1,16 @@
 """Memory view: MEMORY.md, USER.md and memory/*.md as Kira keeps them, generated from a namespace, and their lines.
 
 Each generated line ends with a comment that has a reference to its memory and a hash of its text, so that an import
-knows which lines were edited. Both are hex digits, so no stored text can end the comment.
+knows which lines were edited, and what another memory needs to have it as well: dates, confidence, source. All of it is
+words of the catalogue, digits and dates, so no stored text can end the comment.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from recollect.api.exporters.exported_rows import ExportedRows, Row, is_valid, speaker_of
@@ -19,17 +20,28 @@ from recollect.projections.projector.predicates import canonical, has_one_value
 #: The kind of a line: a fact, a preference, an episode.
 LineKind = Literal["f", "p", "e"]
 _HEADER = re.compile(
-    r"^<!-- recollect memory-md namespace=(?P<namespace>[\w.:@-]{1,200}) version=(?P<version>\d{1,12}) "
+    r"^<!-- recollect memory-md namespace=(?P<namespace>[\w.:@-]{1,200})(?: log=(?P<log>[\w-]{1,64}))?"
+    r" version=(?P<version>\d{1,12}) "
 )
 _LINE = re.compile(
     r"^\s{0,3}[-*] (?P<text>.*?)\s{0,4}"
-    r"<!-- recollect:(?P<kind>[fpe]):(?P<ref>[0-9a-f]{16}):(?P<hash>[0-9a-f]{8}) -->\s*$"
+    r"<!-- recollect:(?P<kind>[fpe]):(?P<ref>[0-9a-f]{16}):(?P<hash>[0-9a-f]{8})"
+    r"(?P<values>(?: [a-z_]{1,20}=[\w.:+-]{1,40}){0,12}) -->\s*$"
 )
 _KEYED = re.compile(r"^\*\*(?P<key>(?:[^*\\]|\\.)*?):\*\*(?:\s+(?P<value>.*))?$")
 _ENDED = re.compile(r"^~~(?P<text>.*)~~$")
 _HEADING = re.compile(r"^##\s{1,4}(?P<title>\S.*)$")
 #: The mark by which an export of this kind is recognised.
 MARK = b"<!-- recollect memory-md "
+#: Characters of the log's id in the header.
+LOG_ID_CHARS = 12
+#: The fields of a memory that its comment has, by the kind of the line; those without a value are left out.
+_VALUES: Mapping[LineKind, tuple[str, ...]] = {
+    "f": ("type", "layer", "source_type", "confidence", "created_at", "valid_from", "valid_until", "pinned"),
+    "p": ("category", "source_type", "strength", "created_at", "pinned"),
+    "e": ("occurred_at", "type"),
+}
+_VALUE = re.compile(r"[\w.:+-]{1,40}")
 #: Headings of USER.md.
 FACTS_HEADING, PREFERENCES_HEADING = "Facts", "Preferences"
 
@@ -51,6 +63,18 @@ class ViewLine:
     is_edited: bool = False
     #: Whether the line is struck through.
     is_ended: bool = False
+    #: What the comment says of the memory, by name.
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewHeader:
+    """The comment at the beginning of a generated file."""
+
+    namespace: str
+    version: int
+    #: The beginning of the id of the log; None: an older release wrote the file.
+    log_id: str | None
 
 
 def render_view(rows: ExportedRows) -> Iterator[tuple[str, str]]:
@@ -68,19 +92,26 @@ def render_view(rows: ExportedRows) -> Iterator[tuple[str, str]]:
 
 def _user_file(rows: ExportedRows, facts: list[Row]) -> str:
     preferences = [row for row in rows.preferences if is_valid(row, rows.exported_at)]
-    lines = ["# USER.md", _header(rows), "", f"## {FACTS_HEADING}", "", *map(_fact_line, facts)]
+    of_user = [row for row in facts if row["subject"] == "user"]
+    lines = ["# USER.md", _header(rows), "", f"## {FACTS_HEADING}", "", *map(_fact_line, of_user)]
+    lines += _by_subject([row for row in facts if row["subject"] != "user"])
     lines += ["", f"## {PREFERENCES_HEADING}", "", *map(_preference_line, preferences)]
     return "\n".join(lines) + "\n"
 
 
 def _memory_file(rows: ExportedRows, facts: list[Row]) -> str:
+    return "\n".join(["# MEMORY.md", _header(rows), *_by_subject(facts)]) + "\n"
+
+
+def _by_subject(facts: list[Row]) -> list[str]:
+    """Return the lines of facts below headings of their subjects."""
     by_subject: defaultdict[str, list[Row]] = defaultdict(list)
     for row in facts:
         by_subject[row["subject"]].append(row)
-    lines = ["# MEMORY.md", _header(rows)]
+    lines: list[str] = []
     for subject, of_subject in sorted(by_subject.items()):
         lines += ["", f"## {escaped(subject) or 'Unnamed'}", "", *map(_fact_line, of_subject)]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _is_attribute(row: Row) -> bool:
@@ -90,41 +121,44 @@ def _is_attribute(row: Row) -> bool:
 
 def _header(rows: ExportedRows) -> str:
     return (
-        f"<!-- recollect memory-md namespace={rows.namespace} version={rows.version} "
+        f"<!-- recollect memory-md namespace={rows.namespace} log={rows.log_id} version={rows.version} "
         "Generated. Edit what follows a key to correct it, strike a line through to end it, add lines; then: "
         f"recollect import FOLDER --namespace {rows.namespace} -->"
     )
 
 
 def _fact_line(row: Row) -> str:
-    return _line("f", row["id"], f"**{escaped_key(row['predicate'])}:** {escaped(row['object'])}")
+    return _line("f", row, f"**{escaped_key(row['predicate'])}:** {escaped(row['object'])}")
 
 
 def _preference_line(row: Row) -> str:
     whose = f"{row['subject']}, " if row.get("subject") not in (None, "", "user") else ""
-    return _line("p", row["id"], f"**{escaped_key(whose + str(row['name']))}:** {escaped(row['value'])}")
+    text = f"**{escaped_key(whose + str(row['name']))}:** {escaped(row['value'])}"
+    return _line("p", row, text, f" whose={len(one_line(whose)) - 1}" if whose else "")
 
 
 def _episode_line(row: Row) -> str:
     said = f"{str(row['occurred_at'])[11:16]} {escaped(speaker_of(row))}: {escaped(row['text'])}"
-    return _line("e", row["id"], said)
+    return _line("e", row, said)
 
 
-def _line(kind: LineKind, id: str, text: str) -> str:
-    """Return a line with its reference, and the hash of what an import reads in it."""
-    return f"- {text} <!-- recollect:{kind}:{reference(kind, id)}:{_hash(text)} -->"
+def _line(kind: LineKind, row: Row, text: str, more: str = "") -> str:
+    """Return a line with its reference, the hash of what an import reads in it, and the values of its memory."""
+    given = {name: "1" if row.get(name) is True else str(row.get(name) or "") for name in _VALUES[kind]}
+    values = "".join(f" {name}={value}" for name, value in given.items() if _VALUE.fullmatch(value))
+    return f"- {text} <!-- recollect:{kind}:{reference(kind, row['id'])}:{_hash(text)}{values}{more} -->"
 
 
 def _hash(text: str) -> str:
     return reference(one_line(text))[:8]
 
 
-def view_header(text: str) -> tuple[str, int] | None:
-    """Return the namespace and the version of a generated file; None for another file."""
+def view_header(text: str) -> ViewHeader | None:
+    """Return the header of a generated file; None for another file."""
     for line in text.splitlines()[:5]:
         match = _HEADER.match(line)
         if match is not None:
-            return match["namespace"], int(match["version"])
+            return ViewHeader(namespace=match["namespace"], version=int(match["version"]), log_id=match["log"])
     return None
 
 
@@ -157,4 +191,5 @@ def _generated(number: int, heading: str | None, match: re.Match[str]) -> ViewLi
         reference=match["ref"],
         is_edited=_hash(text) != match["hash"],
         is_ended=ended is not None,
+        values=dict(pair.split("=", 1) for pair in match["values"].split()),
     )

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from recollect.api.knowledge_types import (
     DateMention,
     Document,
+    ForgottenItem,
     Observation,
     Preference,
     PreferenceValue,
@@ -37,6 +38,7 @@ from recollect.api.result_types import (
     Session,
     Trace,
     TraceSummary,
+    Undone,
 )
 from recollect.api.retrieval.contract.result_json import RetrievalJson, SourceJson
 
@@ -94,6 +96,7 @@ ANSWERS: dict[str, Any] = {
     "list_relationships": Page[Relationship],
     "list_documents": Page[Document],
     "list_observations": Page[Observation],
+    "list_forgotten": Page[ForgottenItem],
     "list_questions": Page[Question],
     "list_dates": Page[DateMention],
     "read_memory": MemoryItem,
@@ -103,6 +106,7 @@ ANSWERS: dict[str, Any] = {
     "end": EndableMemory,
     "separate": EntityMemory,
     "forget_memory": Forgotten,
+    "undo": Undone,
     "list_quarantine": QuarantinePage,
     "review": QuarantineItem,
     "erase": Receipt | ErasurePreview,

@@ -13,7 +13,7 @@ from recollect.api.http.answer_schemas import add_answers
 from recollect.api.http.routes.erasure_routes import EraseBody, ReadmitBody
 from recollect.api.http.routes.event_routes import EVENTS_PATH
 from recollect.api.http.routes.json_bodies import body_reference
-from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, ReasonBody, SeparateBody
+from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, ReasonBody, SeparateBody, UndoBody
 from recollect.api.http.routes.privacy_routes import ReviewBody
 from recollect.api.http.routes.retrieval_routes import WindowRequest
 from recollect.api.http.routes.rights import GuardedRouter, declared_rights
@@ -31,6 +31,7 @@ _BODIES = (
     ReasonBody,
     EndBody,
     SeparateBody,
+    UndoBody,
     ReviewBody,
     SettleBody,
     CompactBody,

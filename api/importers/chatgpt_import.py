@@ -26,7 +26,7 @@ from recollect.api.importers.records import (
     short_hash,
 )
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, statement
+from recollect.api.importers.statements import imported_fact, note, statement
 from recollect.events.errors import InvalidInput
 
 #: One file until 2025, numbered shards from 2026 on.
@@ -111,7 +111,7 @@ def _message(
     content_type = content.get("content_type", "text")
     role = _ROLES.get(as_text(as_object(fields.get("author")).get("role")))
     if content_type == "user_editable_context":
-        yield from _profile(content, options)
+        yield from _profile(content, as_object(metadata.get("user_context_message_data")), options)
     elif metadata.get("is_visually_hidden_from_conversation") is True or fields.get("weight") == 0:
         yield Skipped(reason="hidden message")
     elif role is None:
@@ -152,15 +152,27 @@ def _parts(parts: list[Any]) -> tuple[str, list[dict[str, Any]]]:
     return "\n".join(texts).strip(), attachments
 
 
-def _profile(content: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
-    """Yield what the user stated about themselves, and how it should answer. Every conversation repeats it."""
-    for line in as_text(content.get("user_profile")).splitlines():
-        fact = statement(line, options.subject)
+def _profile(content: dict[str, Any], own: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
+    """Yield what the user stated about themselves, and how it should answer. Every conversation repeats it.
+
+    Parameters:
+        own: the texts as the user wrote them, where the export has them.
+    """
+    about = as_text(own.get("about_user_message")) or _unwrapped(as_text(content.get("user_profile")))
+    for line in about.splitlines():
+        fact = statement(line, options.subject) or note(line, options.subject)
         if fact is not None:
-            key = short_hash("profile", *map(str, fact.values()))
+            key = short_hash("profile", line.strip())
             yield knowledge(f"profile:{key}", "fact.stated", imported_fact(fact), where="user_profile")
-    if instructions := as_text(content.get("user_instructions")):
+    instructions = as_text(own.get("about_model_message")) or _unwrapped(as_text(content.get("user_instructions")))
+    if instructions:
         # Not standing: what applies to every conversation is decided here, by `update --standing`.
         preference = {"category": "communication", "key": "custom instructions", "value": instructions}
         key = short_hash("instructions", instructions)
         yield knowledge(f"profile:{key}", "preference.stated", preference, where="user_instructions")
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text of the user without the words for the model that OpenAI writes around it: what is in the fence."""
+    _, fence, rest = text.partition("```")
+    return rest.rpartition("```")[0].strip() or rest.strip() if fence else text

@@ -12,11 +12,11 @@ from recollect.api.importers.discord_import import read_discord
 from recollect.api.importers.graphiti_import import read_graphiti
 from recollect.api.importers.json_lines import read_json_lines
 from recollect.api.importers.jsonl_import import read_event
-from recollect.api.importers.kira_import import CURATED, read_kira
 from recollect.api.importers.letta_import import read_letta
 from recollect.api.importers.locomo_import import read_locomo
 from recollect.api.importers.mcp_memory_import import read_mcp_memory
 from recollect.api.importers.mem0_import import read_mem0
+from recollect.api.importers.notes_import import CURATED, read_notes
 from recollect.api.importers.okf_import import is_bundle, read_okf
 from recollect.api.importers.records import ExactEvent, ReadOptions, Record
 from recollect.api.importers.slack_import import read_slack
@@ -49,7 +49,8 @@ Reader = Callable[[SourceFiles, ReadOptions], Iterator[Record]]
 READERS: dict[str, Reader] = {
     "chatgpt": read_chatgpt,
     "claude": read_claude,
-    "kira": read_kira,
+    "kira": read_notes,
+    "markdown": read_notes,
     "mem0": read_mem0,
     "letta": read_letta,
     "graphiti": read_graphiti,
@@ -113,6 +114,8 @@ def recognise(files: SourceFiles) -> str:
             return format
     if any(path.suffix == ".md" and path.parent.name == "memory" for path in paths):
         return "kira"
+    if any(path.suffix == ".md" for path in paths):
+        return "markdown"
     raise InvalidInput(
         f"no format is recognised; name it with --format, one of {', '.join(READERS)}", field=str(files.path)
     )

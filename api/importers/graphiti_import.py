@@ -21,7 +21,7 @@ from recollect.api.importers.records import (
     short_hash,
 )
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, statement
+from recollect.api.importers.statements import imported_fact, note, statement
 from recollect.events.errors import InvalidInput
 
 
@@ -106,7 +106,7 @@ def _entity(fields: dict[str, Any]) -> Iterator[Record]:
     yield knowledge(
         f"entity:{uuid or name}", "entity.described", {"name": name}, where=f"entity {name}", occurred_at=occurred_at
     )
-    summary = statement(as_text(fields.get("summary")), name)
+    summary = statement(as_text(fields.get("summary")), name) or note(as_text(fields.get("summary")), name)
     if summary is not None:
         key = f"summary:{uuid or name}:{short_hash(*map(str, summary.values()))}"
         yield knowledge(
@@ -126,7 +126,8 @@ def _edge(fields: dict[str, Any], names: dict[str, str], options: ReadOptions) -
     kind = as_name(as_text(fields.get("name")).replace("_", " ").casefold())
     occurred_at = as_moment(fields.get("reference_time")) or as_moment(fields.get("created_at"))
     until = as_moment(fields.get("invalid_at")) or as_moment(fields.get("expired_at"))
-    fact = statement(sentence, source or options.subject)
+    subject = source or options.subject
+    fact = statement(sentence, subject) or note(sentence, subject)
     if fact is None:
         yield Skipped(reason="edge without a fact")
         return

@@ -1,17 +1,21 @@
-"""Markdown notes: the lines of a curated memory as facts, with the heading they stand under."""
+"""Markdown notes: the lines of a note with the headings they stand under, and what they say as facts and notes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from recollect.api.importers.records import ReadOptions, Record, Skipped, knowledge, short_hash
-from recollect.api.importers.statements import bullet_text, imported_fact, is_keyed, statement
+from recollect.api.importers.statements import bullet_text, imported_fact, is_hint, is_keyed, liking, note, statement
 
-_HEADING = re.compile(r"^(#{1,6})\s{1,4}(?P<title>\S.*?)\s{0,4}#{0,6}$")
-#: `**Work context**` alone on a line is a heading, too.
+_HEADING = re.compile(r"^(?P<level>#{1,6})\s{1,4}(?P<title>\S.*?)\s{0,4}#{0,6}$")
+#: `**Work context**` and `Morning:` alone on a line are headings, too.
 _BOLD_HEADING = re.compile(r"^\*\*(?P<title>[^*\n]{1,80})\*\*:?$")
+_LABEL = re.compile(r"^(?P<title>[^\W\d_][^:\n]{0,60}):$")
+#: The level of a heading without `#`, and of a bullet that ends with a colon.
+_LABEL_LEVEL, _BULLET_LEVEL = 7, 8
 _NUMBER = re.compile(r"^\d{1,3}[.)]\s{1,4}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s{1,4}(?=[A-ZÀ-Þ\"“*])")
 _FENCE = re.compile(r"^(?:```|~~~)")
@@ -21,56 +25,95 @@ _COMMENT = re.compile(r"<!--[^>]{0,1000}-->")
 _RULE = re.compile(r"^(?:-{3,}|\*{3,}|_{3,})$")
 #: Headings that say nothing about the lines below them.
 _GENERAL = frozenset({"memory", "memories", "user", "user profile", "profile", "about", "notes", "basics", "identity"})
+#: Headings of attributes of the user; below any other one, `Age: 9` may be about another person.
+_OF_USER = frozenset({"work", "work context", "personal", "personal context", "home", "health", "contact", "about me"})
 
 
-def note_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield the statements of a text as (heading, line): bullets with what is wrapped below them, and sentences."""
-    heading: str | None = None
-    in_fence = False
+def note_lines(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the statements of a text as (headings, line): bullets with what is wrapped below them, and sentences.
+
+    The title of the text, a heading of the first level before anything else, is none of the headings.
+    """
+    headings: dict[int, str] = {}
+    in_fence = is_begun = False
     for block in _blocks(text):
         if _FENCE.match(block):
             in_fence = not in_fence
             continue
-        title = _HEADING.match(block) or _BOLD_HEADING.match(block)
-        if in_fence or _RULE.match(block):
+        if in_fence or _RULE.match(block) or is_hint(block):
             continue
-        if title is not None:
-            heading = _NUMBER.sub("", title["title"].replace("**", "")).strip(" :")
-            continue
-        bullet = bullet_text(block)
-        if bullet is not None:
-            yield heading, bullet
+        level = _level(block)
+        if level is None:
+            bullet = bullet_text(block)
+            is_nested = block[:1].isspace()
+            if not is_nested:
+                headings.pop(_BULLET_LEVEL, None)
+            path = tuple(headings[number] for number in sorted(headings))
+            if bullet is None:
+                yield from ((path, sentence.strip()) for sentence in _SENTENCE_END.split(block) if sentence.strip())
+            elif bullet.replace("*", "").rstrip().endswith(":"):
+                headings[_BULLET_LEVEL] = _title(bullet)
+            elif bullet:
+                yield path, bullet
         else:
-            for sentence in _SENTENCE_END.split(block):
-                if sentence.strip():
-                    yield heading, sentence.strip()
+            headings = {number: title for number, title in headings.items() if number < level[0]}
+            if level[0] > 1 or is_begun:
+                headings[level[0]] = level[1]
+        is_begun = True
 
 
-def topic_of(heading: str | None) -> str | None:
-    """Return a heading as the topic of a note; None for one that says nothing."""
-    return None if heading is None or heading.casefold() in _GENERAL else heading
+def _level(block: str) -> tuple[int, str] | None:
+    """Return the level and the title of a heading; None for another block."""
+    heading = _HEADING.match(block)
+    if heading is not None:
+        return len(heading["level"]), _title(heading["title"])
+    label = _BOLD_HEADING.match(block) or _LABEL.match(block)
+    return None if label is None else (_LABEL_LEVEL, _title(label["title"]))
+
+
+def _title(text: str) -> str:
+    return _NUMBER.sub("", text.replace("**", "")).strip(" :")
+
+
+def split_title(text: str) -> tuple[str | None, str]:
+    """Return the heading that a text begins with, and the text below it; the whole text when it has no other."""
+    first, _, rest = text.partition("\n")
+    heading = _HEADING.match(first.strip())
+    return (None, text) if heading is None else (_title(heading["title"]), rest.strip() or text)
+
+
+def topic_of(headings: tuple[str, ...]) -> str | None:
+    """Return the headings of a line as the topic of a note; None for those that say nothing."""
+    return " / ".join(title for title in headings if title.casefold() not in _GENERAL) or None
 
 
 def note_facts(text: str, options: ReadOptions, *, key: str, occurred_at: datetime | None = None) -> Iterator[Record]:
-    """Yield the lines of a text as facts about the user, each named by its words.
+    """Yield the lines of a text as facts, preferences and notes about the user, each named by its words.
 
     Parameters:
         key: the name of the text within the format.
         occurred_at: when it was written; None when it has no date.
     """
-    for heading, line in note_lines(text):
-        fact = statement(line, options.subject, topic=topic_of(heading))
-        if fact is None:
-            yield Skipped(reason="line without a statement")
+    for headings, line in note_lines(text):
+        topic = topic_of(headings)
+        name = f"{key}:{short_hash(topic or '', line)}"
+        where = f"{key}: {line[:60]}"
+        preference = liking(line, options.subject) if _is_of_preferences(headings) else None
+        if preference is not None:
+            yield knowledge(name, "preference.stated", preference, where=where, occurred_at=occurred_at)
             continue
-        name = f"{key}:{short_hash(*map(str, fact.values()))}"
-        yield knowledge(
-            name,
-            "fact.stated",
-            imported_fact(fact, stated_at=occurred_at),
-            where=f"{key}: {line[:60]}",
-            occurred_at=occurred_at,
-        )
+        is_of_user = all(title.casefold() in _GENERAL | _OF_USER for title in headings)
+        payload: dict[str, Any] | None = statement(line, options.subject, is_of_user=is_of_user)
+        payload = payload or note(line, options.subject, topic=topic)
+        if payload is None:
+            yield Skipped(reason="line without words")
+        else:
+            fact = imported_fact(payload, stated_at=occurred_at)
+            yield knowledge(name, "fact.stated", fact, where=where, occurred_at=occurred_at)
+
+
+def _is_of_preferences(headings: tuple[str, ...]) -> bool:
+    return any("preference" in title.casefold() for title in headings)
 
 
 def _blocks(text: str) -> Iterator[str]:
@@ -78,7 +121,7 @@ def _blocks(text: str) -> Iterator[str]:
     waiting: list[str] = []
     for line in [*_COMMENT.sub("", text).splitlines(), ""]:
         stripped = line.strip()
-        is_alone = any(pattern.match(stripped) for pattern in (_HEADING, _BOLD_HEADING, _RULE, _FENCE))
+        is_alone = any(pattern.match(stripped) for pattern in (_HEADING, _BOLD_HEADING, _LABEL, _RULE, _FENCE))
         if waiting and (is_alone or not _continues(waiting[-1], line)):
             yield " ".join(waiting)
             waiting = []

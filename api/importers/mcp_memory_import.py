@@ -18,7 +18,7 @@ from recollect.api.importers.records import (
     short_hash,
 )
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, statement
+from recollect.api.importers.statements import imported_fact, note, statement
 from recollect.events.catalogue import EntityType
 from recollect.events.errors import InvalidInput
 
@@ -52,7 +52,7 @@ def _entity(fields: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
     if name != options.subject:
         yield knowledge(f"entity:{name}", "entity.described", payload, where=f"entity {name}")
     for observation in as_list(fields.get("observations")):
-        fact = statement(as_text(observation), name)
+        fact = statement(as_text(observation), name) or note(as_text(observation), name)
         if fact is None:
             yield Skipped(reason="empty observation")
             continue

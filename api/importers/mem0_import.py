@@ -27,7 +27,7 @@ from recollect.api.importers.records import (
     short_hash,
 )
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, statement
+from recollect.api.importers.statements import imported_fact, note, statement
 from recollect.events.errors import InvalidInput
 
 #: The containers of memories: a list, or an object with one of these lists.
@@ -71,18 +71,26 @@ def _memories(files: SourceFiles, name: str, options: ReadOptions) -> Iterator[R
 def _memory(fields: dict[str, Any], options: ReadOptions) -> Record:
     """Return one memory as a fact."""
     text = as_text(fields.get("memory")) or as_text(fields.get("text"))
-    fact = statement(text, options.subject) if text else None
+    fact = _stated(text, options)
     if fact is None:
         if "memory" not in fields and "text" not in fields:
             raise InvalidInput("has no memory and no text", field="memory")
         return Skipped(reason="empty memory")
     occurred_at = as_moment(fields.get("updated_at")) or as_moment(fields.get("created_at"))
-    return _fact(as_text(fields.get("id")), fact, occurred_at, until=as_moment(fields.get("expiration_date")))
+    return _fact(as_text(fields.get("id")), text, fact, occurred_at, until=as_moment(fields.get("expiration_date")))
 
 
-def _fact(id: str, fact: dict[str, Any], occurred_at: datetime | None, *, until: datetime | None = None) -> Record:
+def _stated(text: str, options: ReadOptions) -> dict[str, Any] | None:
+    """Return what a memory states, or a note of its words; None for one without words."""
+    return statement(text, options.subject) or note(text, options.subject)
+
+
+def _fact(
+    id: str, text: str, fact: dict[str, Any], occurred_at: datetime | None, *, until: datetime | None = None
+) -> Record:
     payload = imported_fact(fact, stated_at=occurred_at, valid_until=until)
-    key = f"{id}:{short_hash(*map(str, fact.values()))}"
+    # By its words: an import with another `--user` is of the same memory.
+    key = f"{id}:{short_hash(text)}"
     return knowledge(key, "fact.stated", payload, where=f"memory {id or key}", occurred_at=occurred_at)
 
 
@@ -124,12 +132,12 @@ def _history(rows: list[tuple[Any, ...]], options: ReadOptions) -> Iterator[Reco
         if event == "DELETE" or is_deleted or not as_text(text):
             yield Skipped(reason="deletion")
             continue
-        fact = statement(as_text(text), options.subject)
+        fact = _stated(as_text(text), options)
         if fact is None:
             yield Skipped(reason="empty memory")
             continue
         until = as_moment(following[3]) if following is not None and following[0] == id else None
-        yield _fact(as_text(id), fact, as_moment(occurred_at), until=until)
+        yield _fact(as_text(id), as_text(text), fact, as_moment(occurred_at), until=until)
 
 
 def _message(row: tuple[Any, ...], options: ReadOptions) -> Record:

@@ -54,7 +54,7 @@ def read_okf(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
     for name in files.names:
         path = PurePosixPath(name)
         if path.suffix != ".md" or path.name in _LISTINGS:
-            yield Skipped(reason="no concept")
+            yield Skipped(reason="listing or another file than a concept")
         elif path.parts[0] == "episodes":
             yield Skipped(reason="day of a conversation; its messages are in an export of events")
         else:
@@ -116,7 +116,8 @@ def _fact(_fields: _Fields, own: _Fields, _body: str, moment: datetime | None) -
         "fact.stated",
         imported_fact(
             triple,
-            stated_at=moment,
+            # What is inferred had no date, or was said by no user.
+            stated_at=None if own.get("source_type") == "inferred" else moment,
             confidence=own.get("confidence", IMPORTED_CONFIDENCE),
             type=own.get("type"),
             layer=own.get("layer"),

@@ -84,6 +84,8 @@ def open_source(path: Path) -> Generator[SourceFiles]:
                 )
         except zipfile.BadZipFile as error:
             raise InvalidInput(f"a damaged zip archive: {error}", field=str(path)) from error
+    elif path.suffix.casefold() == ".zip":
+        raise InvalidInput("is not a whole zip archive; download it again", field=str(path))
     else:
         yield SourceFiles(path=path, names=(path.name,), open=lambda _: _open(path))
 

@@ -1,4 +1,8 @@
-"""Statements: turns a line of another program's memory, such as `**Diet:** vegan`, into a fact."""
+"""Statements: turns a line of another program's memory, such as `**Diet:** vegan`, into a fact, or into a note.
+
+Only a line of a known form makes a fact: a key that names an attribute of a person, a sentence about the user, and a
+sentence about a name with one of a few verbs. Any other line is kept whole, as a note with its headings.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,33 @@ from typing import Any
 
 from recollect.api.importers.records import IMPORTED_CONFIDENCE
 from recollect.events.limits import NAME_CHARS_MAX
+from recollect.projections.projector.predicates import canonical
 
+#: Attributes of persons: what `Name: Ann` and `Name is Ann` say. Keys such as `Status` may be about anything.
+_ATTRIBUTES = frozenset(
+    (
+        "lives in", "works at", "works as", "studies at", "name is", "age is", "born in", "born on", "married to",
+        "engaged to", "dating", "email is", "phone is", "diet is", "height is", "weight is", "salary is",
+        "time zone is", "native language is",
+    )
+)  # fmt: skip
 #: Characters of the object of a fact. Longer text is a document.
 STATEMENT_CHARS_MAX = 2_000
 #: `**Key:** value`, `- Key: value` with a short key; not a time or an address.
 _KEY = re.compile(
     r"^(?:\*\*(?P<bold>[^*\n:]{1,60}):?\*\*:?|(?P<plain>[^\W\d_][\w' /&-]{0,40}):)\s{1,8}(?P<value>\S.*)$", re.DOTALL
 )
-_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|\d{1,3}[.)])\s{1,8}(?:\[[ xX]\]\s{1,4})?")
+_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|\d{1,3}[.)])\s{1,8}")
+#: The box of a task, and what a note says of it.
+_TASK = re.compile(r"^\[(?P<box>[ xX-])\]\s{1,4}")
+_TASKS = {" ": "To do", "-": "Cancelled", "x": "Done"}
 _USER = re.compile(r"^(?:the )?user(?P<own>['’]s)?(?![\w'’-])(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
 _POSSESSIVE = re.compile(r"^(?P<key>[\w' -]{1,60}?) (?P<verb>is|are) (?P<value>\S.*)$", re.DOTALL)
+#: `Hates phone calls` below a heading of preferences.
+_LIKING = re.compile(
+    r"^(?P<verb>likes|dislikes|prefers|loves|hates|wants|avoids|enjoys|needs)\s{1,4}(?P<value>\S.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
 _VERB = re.compile(
     r"^(?P<verb>(?:lives? in|works? (?:at|for|as)|moved to|studies at|was born (?:in|on)"
     r"|is (?:married|engaged|allergic) to|likes|loves|prefers|dislikes|hates"
@@ -32,13 +53,19 @@ _NAMED = re.compile(
     re.DOTALL,
 )
 _MARKS = re.compile(r"\*\*|__|`")
+#: A value in italics is a hint of a template, such as `_(optional)_`.
+_HINT = re.compile(r"^(?:_[^_]*_|\*[^*]*\*)$")
 _SPACE = re.compile(r"\s+")
 
 
 def bullet_text(line: str) -> str | None:
-    """Return the text of a bullet or a numbered line; None for another line."""
+    """Return the text of a bullet or a numbered line, with the state of a task; None for another line."""
     match = _BULLET.match(line)
-    return None if match is None else line[match.end() :].strip() or None
+    if match is None:
+        return None
+    text = line[match.end() :].strip()
+    task = _TASK.match(text)
+    return text if task is None else f"{_TASKS[task['box'].lower()]}: {text[task.end() :].strip()}"
 
 
 def is_keyed(line: str) -> bool:
@@ -46,40 +73,93 @@ def is_keyed(line: str) -> bool:
     return _KEY.match(line.strip()) is not None
 
 
-def statement(text: str, subject: str, *, topic: str | None = None) -> dict[str, Any] | None:
-    """Return the subject, predicate and object of a line of a memory; None for a line that says nothing.
+def is_hint(text: str) -> bool:
+    """Return whether a text is in italics as a whole, as the hints of templates are."""
+    return _HINT.match(text.strip()) is not None
 
-    `**Diet:** vegan` is "diet is" "vegan", `User likes tea` and `Ann likes tea` are "likes" "tea". What else is said of
-    the subject keeps its words, as what it `did`, which is displayed without the predicate; any other text is a note.
+
+def keyed_statement(text: str, subject: str) -> dict[str, Any] | None:
+    """Return the fact of a line with any key and a value; None for another line."""
+    keyed = _KEY.match(text.strip())
+    if keyed is None:
+        return None
+    key, value = (keyed["bold"] or keyed["plain"]).strip(), _plain(keyed["value"])
+    return _triple(subject, f"{key.casefold()} is", value) if key and value and not is_hint(value) else None
+
+
+def statement(text: str, subject: str, *, is_of_user: bool = True) -> dict[str, Any] | None:
+    """Return the subject, predicate and object of a line of a memory; None for a line of no known form.
+
+    `**Diet:** vegan` and `Diet is vegan` are "diet is" "vegan", `User likes tea` and `Likes tea` are "likes" "tea".
+    What else is said of the subject keeps its words, as what it `did`, which is displayed without the predicate.
 
     Parameters:
         subject: the person that lines without a subject speak of.
-        topic: the heading of the line, which is put before a text that names no person.
+        is_of_user: whether a line such as `Age: 9` is about `subject`; below a heading it may be another person's.
     """
-    keyed = _KEY.match(text.strip())
+    keyed = keyed_statement(text, subject)
     if keyed is not None:
-        key = (keyed["bold"] or keyed["plain"]).strip()
-        value = _plain(keyed["value"])
-        return _triple(subject, f"{key.casefold()} is", value) if key and value else None
+        return keyed if is_of_user and _is_attribute(keyed["predicate"]) else None
     plain = _plain(text)
+    if plain.endswith((":", "?")):
+        return None
     about = _USER.match(plain)
     rest = "" if about is None else about["rest"].strip()
     if about is None and plain.casefold().startswith(f"{subject.casefold()} "):
         rest = plain[len(subject) :].strip()
+    possessive = _POSSESSIVE.match(rest or plain)
     if rest:
-        verb, possessive = _VERB.match(rest), _POSSESSIVE.match(rest)
+        verb = _VERB.match(rest)
         if verb is not None:
             return _triple(subject, verb["verb"].casefold(), verb["value"])
         if possessive is not None and about is not None and about["own"]:
             return _triple(subject, f"{possessive['key'].casefold()} {possessive['verb']}", possessive["value"])
-        return _triple(subject, "did", rest)
-    if not plain:
-        return None
+        # `User profile: …` and `User (Ann)` are no sentences.
+        return _triple(subject, "did", rest) if rest[0].islower() and ":" not in rest else None
+    if is_of_user and possessive is not None and _is_attribute(f"{possessive['key']} is"):
+        return _triple(subject, f"{possessive['key'].casefold()} is", possessive["value"])
+    bare = _VERB.match(plain) if is_of_user else None
+    if bare is not None and bare["verb"].casefold() != "is":
+        return _triple(subject, bare["verb"].casefold(), bare["value"])
     named = _NAMED.match(plain)
     said = None if named is None else _VERB.match(named["rest"])
     if named is not None and said is not None:
         return _triple(named["name"], said["verb"].casefold(), said["value"])
+    return None
+
+
+def _is_attribute(predicate: str) -> bool:
+    name = canonical(predicate)
+    return name in _ATTRIBUTES or name.startswith("favourite ")
+
+
+def note(text: str, subject: str, *, topic: str | None = None) -> dict[str, Any] | None:
+    """Return a line as a note about `subject`; None for one without words.
+
+    Parameters:
+        topic: the headings of the line.
+    """
+    plain = _plain(text).rstrip(":")
+    keyed = _KEY.match(text.strip())
+    if not any(map(str.isalnum, plain)) or is_hint(plain) or (keyed is not None and is_hint(keyed["value"])):
+        return None
     return _triple(subject, "note", f"{topic}: {plain}" if topic else plain)
+
+
+def liking(text: str, subject: str) -> dict[str, Any] | None:
+    """Return the payload of a preference such as `Hates phone calls`; None for a line that does not say one."""
+    plain = _plain(text)
+    about = _USER.match(plain)
+    if about is not None:
+        plain = about["rest"].strip()
+    elif plain.casefold().startswith(f"{subject.casefold()} "):
+        plain = plain[len(subject) :].strip()
+    match = _LIKING.match(plain)
+    if match is None:
+        return None
+    name = match["value"].removesuffix(".")[:NAME_CHARS_MAX]
+    whose = {} if subject == "user" else {"subject": subject}
+    return {"key": name, "value": match["verb"].casefold(), "source_type": "inferred", **whose}
 
 
 def imported_fact(

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import orjson
 
+from recollect.api.mcp.shown_secrets import text_without_secrets
 from recollect.api.mcp.tool_results import ToolAnswer
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -31,7 +32,8 @@ def read_resource(session: ToolSession, uri: str) -> tuple[str, str]:
         text, media_type = profile(session) or "The memory has no profile yet.", _TEXT
     elif uri.startswith(_MEMORY):
         memory = session.memory.get(session.namespace, unquote(uri.removeprefix(_MEMORY)))
-        text, media_type = orjson.dumps(memory, option=orjson.OPT_INDENT_2).decode(), _JSON
+        text = text_without_secrets(session, orjson.dumps(memory, option=orjson.OPT_INDENT_2).decode())
+        media_type = _JSON
     else:
         raise NotFound(f"there is no such resource; use {_PROFILE} or {_MEMORY}ID", field="uri")
     session.record("resource", frozenset({"read"}), ToolAnswer(text="", data={}, count=1))

@@ -44,12 +44,13 @@ def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
         episodes=_memories([item for item in items if item["kind"] == "episode"], arguments.max_tokens // 2),
         trace_id=retrieved["trace_id"],
         degraded=degraded or None,
+        reason=retrieved.get("reason"),
     )
     context: str = retrieved["context"]
     text = (
         _with_ids(context, items, int(_IDS_SHARE * arguments.max_tokens))
         if context
-        else "The memory has nothing about this."
+        else f"The memory has nothing about this{f': {result.reason}' if result.reason else ''}."
     )
     notes = "".join(f"\nNot searched: {part}" for part in degraded)
     return ToolAnswer(text=text + notes, data=result.as_json(), count=len(items))

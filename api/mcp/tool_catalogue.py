@@ -15,6 +15,7 @@ from recollect.api.mcp import memory_tools, past_tools
 from recollect.api.mcp import tool_arguments as arguments_of
 from recollect.api.mcp import tool_results as results_of
 from recollect.api.mcp.recall_tool import recall
+from recollect.api.mcp.shown_secrets import without_secrets
 from recollect.api.mcp.tool_arguments import ToolArguments
 from recollect.api.mcp.tool_results import ToolAnswer, ToolResult
 from recollect.api.mcp.tool_session import ToolSession
@@ -208,7 +209,9 @@ def run_tool(session: ToolSession, tool: ToolDefinition, arguments: Mapping[str,
         ScopeMissing: the caller lacks a scope. InvalidInput: an argument is wrong. Errors of the tool.
     """
     session.caller.require_scopes(tool.scopes)
-    return tool.run(session, _validated(tool.arguments, arguments))
+    answer = tool.run(session, _validated(tool.arguments, arguments))
+    query = arguments.get("query")
+    return without_secrets(session, answer, query if isinstance(query, str) else "")
 
 
 def _validated(model: type[ToolArguments], arguments: Mapping[str, Any]) -> ToolArguments:

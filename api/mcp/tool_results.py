@@ -44,6 +44,8 @@ class RecallResult(ToolResult):
     trace_id: str
     #: Parts that are missing, such as the search by meaning while the model loads.
     degraded: list[str] | None = None
+    #: Why nothing was found, such as `no memory of that time`.
+    reason: str | None = None
 
 
 #: The state of a note: `accepted`; `duplicate`: the key was used before; `echo`: it repeats what was just recalled, so

@@ -12,7 +12,15 @@ from recollect.events.tracing import Span, is_tracing
 _DELETING = frozenset(("document.removed", "fact.retracted", "memory.forgotten", "memory.invalidated"))
 #: Events that change what the memory has.
 _UPDATING = frozenset(
-    ("entity.separated", "fact.corrected", "memory.ended", "memory.pinned", "memory.reviewed", "memory.unpinned")
+    (
+        "edit.undone",
+        "entity.separated",
+        "fact.corrected",
+        "memory.ended",
+        "memory.pinned",
+        "memory.reviewed",
+        "memory.unpinned",
+    )
 )
 
 

@@ -24,6 +24,7 @@ from recollect.api.result_types import (
     QuarantineItem,
     QuarantinePage,
     SubjectExport,
+    Undone,
 )
 from recollect.events.envelope import Appended, EventDraft
 
@@ -84,6 +85,10 @@ class AsyncMemoryEditing(ABC):
     async def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> Forgotten:
         """Do what `Recollect.forget` does."""
         return await asyncio.to_thread(self.memory.forget, namespace, memory_id, reason=reason)
+
+    async def undo(self, namespace: str, event_id: str, *, reason: str | None = None) -> Undone:
+        """Do what `Recollect.undo` does."""
+        return await asyncio.to_thread(self.memory.undo, namespace, event_id, reason=reason)
 
     async def quarantine(
         self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS

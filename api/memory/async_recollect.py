@@ -12,6 +12,7 @@ from recollect.api.as_of import AsOf
 from recollect.api.knowledge_types import (
     DateMention,
     Document,
+    ForgottenItem,
     Observation,
     Preference,
     PreferenceValue,
@@ -265,6 +266,10 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
     async def list(
         self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
     ) -> Page[Observation]: ...
+    @overload
+    async def list(
+        self, namespace: str, name: Literal["forgotten"], **options: Unpack[ListOptions]
+    ) -> Page[ForgottenItem]: ...
     @overload
     async def list(
         self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from recollect.api.exporters.exported_rows import ExportedRows, read_rows
-from recollect.api.exporters.memory_view import render_view
+from recollect.api.exporters.memory_view import LOG_ID_CHARS, render_view
 from recollect.api.exporters.okf_bundle import render_bundle
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS_MAX
@@ -23,6 +23,7 @@ def export_files(memory: Recollect, namespace: str, form: str) -> Iterator[tuple
     rows = read_rows(
         lambda name, after: memory.list(namespace, name, after=after, limit=PAGE_ITEMS_MAX),
         namespace,
+        log_id=memory.parts.log.log_id[:LOG_ID_CHARS],
         version=memory.parts.log.head(namespace).version,
         exported_at=rfc3339(now_us()),
     )

@@ -24,10 +24,19 @@ from recollect.api.memory.memory_edits import (
     new_message,
     pin_event,
     separation_event,
+    undo_events,
     update_events,
 )
 from recollect.api.pages.list_pages import find_memory
-from recollect.api.result_types import EndableMemory, EntityMemory, EpisodeMemory, Forgotten, MemoryItem, PinnableMemory
+from recollect.api.result_types import (
+    EndableMemory,
+    EntityMemory,
+    EpisodeMemory,
+    Forgotten,
+    MemoryItem,
+    PinnableMemory,
+    Undone,
+)
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidEvent, InvalidInput, NotFound
 from recollect.events.limits import check_namespace
@@ -171,7 +180,7 @@ class MemoryEditing(ABC):
         return self._changed(namespace, memory_id, lambda memory: end_event(memory, ended_at, reason))
 
     def forget(self, namespace: str, memory_id: str, *, reason: str | None = None) -> Forgotten:
-        """Forget a memory and what was derived from it; return its `id`, its `kind` and the `version` of the event.
+        """Forget a memory and what was derived from it; return its `id`, its `kind` and the event.
 
         No list and no retrieval returns them afterwards. A forgotten message takes the facts that it alone states with
         it, and its summaries are written again without it. A forgotten entity takes all facts about it with it, and
@@ -186,7 +195,35 @@ class MemoryEditing(ABC):
         drafts = edit_drafts(forget_events(memory, reason))
         recorded = self.append_drafts(namespace, [*drafts, *self._resummarised(namespace, memory)])
         id = memory["name"] if memory["kind"] == "entity" else memory["id"]
-        return {"id": id, "kind": memory["kind"], "version": recorded[0].version}
+        return {"id": id, "kind": memory["kind"], "version": recorded[0].version, "event_id": recorded[0].id}
+
+    def undo(self, namespace: str, event_id: str, *, reason: str | None = None) -> Undone:
+        """Undo an edit: the memories are exactly as before it, with value, dates, confidence, source, pin and status.
+
+        What was changed later stays. A forgotten message is back with what was derived from it, without the summary of
+        its session. An update of a message is a new message: forget that one, and undo the forgetting of the old one.
+
+        Parameters:
+            event_id: the id of the event that corrected, updated, ended, retracted, pinned, unpinned, invalidated or
+                forgot a memory: `event_id` of `forget`, the `id` that `update` returns, or that of an appended event.
+                The id of an undo makes the edit again. That of a message which asked to forget something undoes what
+                was forgotten for it.
+
+        Raises:
+            NotFound: no event has this id. InvalidInput: the event is not an edit, or forgot an entity, which is back
+            when it is mentioned. The errors of `append`.
+        """
+        event = self.parts.log.find(check_namespace(namespace), event_id)
+        if event is None:
+            raise NotFound(f"namespace {namespace!r} has no event with the id {event_id!r}", field="event_id")
+        events = undo_events(self.parts.log, namespace, event, reason)
+        with self._reading(namespace) as snapshot:
+            ids = [event["payload"]["event_id"] for event in events]
+            is_edit = bool(ids) and all(snapshot.memory_ids.exists("edit", id) for id in ids)
+        if not is_edit:
+            raise InvalidInput(f"an event {event.type} like this one cannot be undone", field="event_id")
+        recorded = self.append_drafts(namespace, edit_drafts(events))
+        return {"id": recorded[0].id, "undoes": event.id, "version": recorded[-1].version}
 
     def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> EntityMemory:
         """Undo a merge: `alias` is the name of another entity, which has its own facts again; return the entity.
@@ -226,7 +263,7 @@ class MemoryEditing(ABC):
         if memory["kind"] != "episode":
             return []
         with self._reading(namespace) as snapshot:
-            return resummarised(self.parts.job_context, namespace, snapshot, memory["id"])
+            return resummarised(self.parts.job_context, namespace, snapshot, [memory["id"]])
 
     def _expired(self, namespace: str, snapshot: Snapshot, memory_id: str) -> EpisodeMemory | None:
         """Return a message that the log and the sources of a summary have, and the read model has not; or None."""

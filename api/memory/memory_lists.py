@@ -7,22 +7,26 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal, Unpack, overload
 
 from recollect.api.as_of import AsOf
+from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.knowledge_types import (
     DateMention,
     Document,
+    ForgottenItem,
     Observation,
     Preference,
     Procedure,
     Question,
     Relationship,
 )
-from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, ListOptions, list_rows
+from recollect.api.pages.list_pages import PAGE_ITEMS, Filters, ListOptions, forgotten_item, list_rows
 from recollect.api.result_types import Entity, Episode, Fact, Page, Session
 from recollect.projections.queries.snapshot import Snapshot
 
 
 class MemoryLists(ABC):
     """Lists the memories of a namespace. `Recollect` has the other lists, which no filter narrows."""
+
+    parts: MemoryParts
 
     @abstractmethod
     def _reading(self, namespace: str, as_of: AsOf = None) -> AbstractContextManager[Snapshot]:
@@ -101,6 +105,10 @@ class MemoryLists(ABC):
         self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
     ) -> Page[Observation]: ...
     @overload
+    def list(
+        self, namespace: str, name: Literal["forgotten"], **options: Unpack[ListOptions]
+    ) -> Page[ForgottenItem]: ...
+    @overload
     def list(self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]) -> Page[Question]: ...
     @overload
     def list(self, namespace: str, name: Literal["dates"], **options: Unpack[ListOptions]) -> Page[DateMention]: ...
@@ -136,4 +144,7 @@ class MemoryLists(ABC):
         self, namespace: str, name: str, *, after: str, limit: int, as_of: AsOf, filters: Filters | None
     ) -> Page[Any]:
         with self._reading(namespace, as_of) as snapshot:
-            return list_rows(snapshot, name, after, limit, filters)
+            page = list_rows(snapshot, name, after, limit, filters)
+        if name == "forgotten":
+            page["items"] = [forgotten_item(self.parts.log, namespace, row) for row in page["items"]]
+        return page

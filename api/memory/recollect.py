@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, Unpack, cast
@@ -18,6 +19,7 @@ from recollect.api.assembly.read_model_access import reading
 from recollect.api.knowledge_types import PreferenceValue
 from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.embedding_wait import EmbeddingWait
+from recollect.api.memory.forget_answer import forget_answer
 from recollect.api.memory.memory_editing import MemoryEditing
 from recollect.api.memory.memory_erasing import MemoryErasing
 from recollect.api.memory.memory_lists import MemoryLists
@@ -425,7 +427,10 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, Subject
         # The trace keeps the query, and the words that were understood of it.
         query = screen_text(request.query, self.parts.settings.privacy.policies(namespace))
         request = request if query == request.query else request.model_copy(update={"query": query})
-        result = self.parts.retriever.retrieve(namespace, request, exclude=exclude)
+        turn = forget_answer(self.parts, namespace, request, exclude)
+        result = self.parts.retriever.retrieve(namespace, request, exclude=exclude, notes=turn.notes)
+        if turn.notes:
+            result = replace(result, forgotten=turn.forgotten, forget_candidates=turn.candidates)
         self.parts.recall_echoes.add(namespace, request.session_id, result.items)
         if not request.no_store:
             self.parts.trace_store.add(namespace, request, result)

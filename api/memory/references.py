@@ -25,6 +25,7 @@ _FIELDS: dict[str, tuple[str, Referent]] = {
     "memory.ended": ("memory_id", "memory"),
     "memory.forgotten": ("memory_id", "forgettable"),
     "memory.invalidated": ("memory_id", "memory"),
+    "edit.undone": ("event_id", "edit"),
     # The trace may have been removed for newer ones, so its id is not checked.
     "retrieval.rated": ("memory_ids", "item"),
 }
@@ -36,6 +37,7 @@ _ADVICE: dict[Referent, str] = {
     "memory": "`episodes`, `facts`, `preferences`, `procedures` and `relationships` list the ids",
     "forgettable": "`kind` names documents and entities; the other lists have the ids",
     "entity": "`entities` lists the names",
+    "edit": "give the id of an event that corrected, ended, pinned or forgot a memory",
     "item": "use the ids that the retrieval returned, each in the namespace that it names",
 }
 

@@ -1,13 +1,15 @@
-"""View import: the edits of MEMORY.md, USER.md and memory/*.md that `recollect export --format memory-md` wrote.
+"""View import: MEMORY.md, USER.md and memory/*.md that `recollect export --format memory-md` wrote, and their edits.
 
-An edited line corrects its memory, a line that is struck through ends it, a line that was added states a new fact. A
-line that is missing changes nothing: a file that was cut or filtered must not make a memory forget (`003`: files are
-views, and edits go through an import).
+Into another log or namespace each line comes as a new statement, with its dates, confidence and source. In the memory
+that the files are from, an edited line corrects its memory, a line that is struck through ends it, an added line
+states a new fact. A line that is missing changes nothing: a file that was cut or filtered must not make a memory forget
+(`003`: files are views, and edits go through an import).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,13 +19,14 @@ from recollect.api.exporters.memory_view import (
     FACTS_HEADING,
     MARK,
     PREFERENCES_HEADING,
+    ViewHeader,
     ViewLine,
     view_header,
     view_lines,
 )
 from recollect.api.importers.records import Failed, ImportReport, short_hash
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import is_keyed, statement
+from recollect.api.importers.statements import imported_fact, is_keyed, keyed_statement, note, statement
 from recollect.api.memory.memory_edits import edit_drafts, end_event, update_events
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS_MAX
@@ -50,28 +53,37 @@ def import_view(memory: Recollect, files: SourceFiles, namespace: str | None, *,
         namespace: that of the files when None.
 
     Raises:
-        InvalidInput: the files are those of another namespace. The errors of `append`.
+        InvalidInput: the files are those of several namespaces. The errors of `append`.
     """
     texts = {
         name: files.read(name).decode(errors="replace") for name in files.names if PurePosixPath(name).suffix == ".md"
     }
-    headers = {header for text in texts.values() if (header := view_header(text)) is not None}
-    own = {header[0] for header in headers}
-    if len(own) != 1 or namespace not in (None, *own):
-        raise InvalidInput(
-            f"the files are of the namespace {', '.join(sorted(own)) or 'of no export'}; give that one, or import them "
-            "with --format kira as new facts",
-            field="--namespace",
-        )
-    edit = _Edit(memory, own.pop(), dry_run=dry_run)
-    for name, text in texts.items():
-        if view_header(text) is None:
-            edit.report.skip("file of another kind")
-            continue
-        for line in view_lines(text):
+    headers = [header for text in texts.values() if (header := view_header(text)) is not None]
+    own = {header.namespace for header in headers}
+    if len(own) != 1:
+        raise InvalidInput(f"the files are of several namespaces: {', '.join(sorted(own))}", field="--namespace")
+    newest = max(headers, key=lambda header: header.version)
+    target = namespace or newest.namespace
+    lines = {name: [*view_lines(text)] for name, text in texts.items() if view_header(text) is not None}
+    edit = _Edit(memory, target, dry_run=dry_run)
+    if target == newest.namespace:
+        edit.is_own = _is_of_log(memory, newest) or any(map(edit.has, chain.from_iterable(lines.values())))
+    if others := len(texts) - len(lines):
+        edit.report.skip("file of another kind", others)
+    for name, of_file in lines.items():
+        for line in of_file:
             edit.add(name, line)
-    edit.count_missing(max(version for _, version in headers), set(texts))
+    if edit.is_own:
+        edit.count_missing(newest.version, set(texts))
     return edit.report
+
+
+def _is_of_log(memory: Recollect, header: ViewHeader) -> bool:
+    """Return whether files are an export of this log; older ones without its id are, when it is as long as they are."""
+    log = memory.parts.log
+    if header.log_id is not None:
+        return log.log_id.startswith(header.log_id)
+    return log.head(header.namespace).version >= header.version
 
 
 class _Edit:
@@ -80,6 +92,8 @@ class _Edit:
     def __init__(self, memory: Recollect, namespace: str, *, dry_run: bool) -> None:
         self._memory = memory
         self._namespace = namespace
+        #: Whether the lines are of memories of this namespace.
+        self.is_own = False
         self._dry_run = dry_run
         self._now = rfc3339(now_us())
         self.report = ImportReport(format=FORMAT, is_dry_run=dry_run)
@@ -90,6 +104,10 @@ class _Edit:
         }
         self._references: set[tuple[str, str]] = set()
 
+    def has(self, line: ViewLine) -> bool:
+        """Return whether a line is of a memory of this namespace."""
+        return (str(line.kind), line.reference) in self._rows
+
     def add(self, name: str, line: ViewLine) -> None:
         """Apply one line, or count why it changes nothing."""
         self.report.seen += 1
@@ -97,6 +115,8 @@ class _Edit:
         try:
             if line.kind is None:
                 self._state(name, line)
+            elif not self.is_own:
+                self._bring(line)
             elif line.kind == "e":
                 self._episode(line)
             else:
@@ -160,13 +180,26 @@ class _Edit:
         else:
             self.report.duplicates += 1
 
+    def _bring(self, line: ViewLine) -> None:
+        """State what a line says that is of another memory."""
+        if line.is_ended or not line.text or (line.kind == "e" and "occurred_at" not in line.values):
+            self.report.skip("line without a text or a time, or struck through")
+            return
+        events = [{name: value for name, value in _EVENTS[str(line.kind)](line).items() if value is not None}]
+        payload: dict[str, Any] = events[0]["payload"]
+        events[0]["payload"] = {name: value for name, value in payload.items() if value is not None}
+        id = imported_id(FORMAT, short_hash(self._namespace, "brought", line.reference, line.text))
+        if line.values.get("pinned"):
+            events.append({"type": "memory.pinned", "payload": {"memory_id": id}})
+        self._append_once(id, events)
+
     def _state(self, name: str, line: ViewLine) -> None:
         """State what a line says that was added by hand."""
         if PurePosixPath(name).name not in ("MEMORY.md", "USER.md"):
             self.report.skip("line added to a daily note: append a message instead")
             return
-        heading = line.heading if line.heading not in (None, FACTS_HEADING, PREFERENCES_HEADING) else None
-        fact = statement(line.text, heading or "user")
+        subject = _subject(line)
+        fact = keyed_statement(line.text, subject) or statement(line.text, subject) or note(line.text, subject)
         if fact is None:
             raise InvalidInput("says nothing", field=name)
         event: dict[str, Any] = {"type": "fact.stated", "payload": fact}
@@ -174,10 +207,15 @@ class _Edit:
             key = str(fact["predicate"]).removesuffix(" is")
             event = {"type": "preference.stated", "payload": {"key": key, "value": fact["object"]}}
         id = imported_id(FORMAT, short_hash(self._namespace, "added", *map(str, event["payload"].values())))
+        self._append_once(id, [event])
+
+    def _append_once(self, id: str, events: list[dict[str, Any]]) -> None:
+        """Append events whose first one has an id, unless it is in the log."""
         if self._memory.parts.log.find(self._namespace, id) is not None:
             self.report.duplicates += 1
             return
-        self._append(with_quarantine(edit_drafts([event | {"id": id}]), imported=True))
+        first, *others = events
+        self._append(with_quarantine(edit_drafts([first | {"id": id}, *others]), imported=True))
 
     def _append(self, drafts: list[EventDraft]) -> None:
         if not self._dry_run:
@@ -196,3 +234,58 @@ class _Edit:
             page = self._memory.list(self._namespace, name, after=str(after), limit=PAGE_ITEMS_MAX)
             yield from page["items"]
             after = page["next"]
+
+
+def _subject(line: ViewLine) -> str:
+    """Return whom a line of a fact is about: its heading, or the user."""
+    return "user" if line.heading in (None, FACTS_HEADING, PREFERENCES_HEADING) else str(line.heading)
+
+
+def _fact_event(line: ViewLine) -> dict[str, Any]:
+    """Return the event of a fact of another memory; without values, it is of an older release, and has no date."""
+    values = line.values
+    fact = {"subject": _subject(line), "predicate": line.key or "note", "object": line.text}
+    if not values:
+        return {"type": "fact.stated", "payload": imported_fact(fact)}
+    names = ("type", "layer", "source_type", "valid_from", "valid_until")
+    given = {name: values.get(name) for name in names}
+    fact |= given | {"confidence": _number(values.get("confidence")), "stated_at": values.get("created_at")}
+    return {"type": "fact.stated", "payload": fact}
+
+
+def _preference_event(line: ViewLine) -> dict[str, Any]:
+    """Return the event of a preference of another memory. What stands in every prompt is for the user to decide."""
+    values, key = line.values, line.key or "preference"
+    whose = int(values["whose"]) if values.get("whose", "").isdecimal() else 0
+    payload: dict[str, Any] = {
+        "subject": key[:whose] or None,
+        "key": key[whose:].removeprefix(",").strip(),
+        "value": line.text,
+        "category": values.get("category"),
+        "strength": _number(values.get("strength")),
+        "source_type": values.get("source_type", "inferred"),
+        "stated_at": values.get("created_at"),
+    }
+    return {"type": "preference.stated", "payload": payload}
+
+
+def _episode_event(line: ViewLine) -> dict[str, Any]:
+    """Return an observation of what was said: it is searched, and nothing is derived from it a second time."""
+    said = line.text[len("HH:MM ") :]
+    if line.values.get("type") == "observation":
+        said = said.partition(": ")[2] or said
+    return {"type": "observation.recorded", "occurred_at": line.values.get("occurred_at"), "payload": {"text": said}}
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+_EVENTS: dict[str, Callable[[ViewLine], dict[str, Any]]] = {
+    "f": _fact_event,
+    "p": _preference_event,
+    "e": _episode_event,
+}

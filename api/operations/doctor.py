@@ -21,6 +21,7 @@ from recollect.api.settings import Settings
 from recollect.events.backends.open_log import sqlite_path
 from recollect.events.encryption.key_store import open_key_store
 from recollect.events.errors import RecollectError, short_text
+from recollect.events.storage.database import is_full
 
 Status = Literal["ok", "warning", "failed", "skipped"]
 
@@ -151,6 +152,9 @@ def _disk(settings: Settings) -> Check:
     if free is None:
         return Check(name="disk", status="skipped", detail="the file system does not tell its free space")
     detail = f"{free / (1 << 30):.1f} GiB are free"
+    if is_full(data):
+        hint = "make room; nothing can be recorded, and what is recorded stays"
+        return Check(name="disk", status="failed", detail=f"the disk of {data} is full", hint=hint)
     if free < least:
         hint = "make room, or lower RECOLLECT_DISK_FREE_BYTES_MIN; appends fail on a full disk"
         return Check(name="disk", status="failed", detail=f"{detail}, less than {least >> 20} MiB", hint=hint)

@@ -9,6 +9,7 @@ from typing import Any, TypedDict, cast
 import orjson
 
 from recollect.api.as_of import AsOf
+from recollect.api.knowledge_types import ForgottenItem
 from recollect.api.result_types import MemoryItem, Page
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head, microseconds, rfc3339
@@ -93,6 +94,19 @@ def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Fi
         for row in rows:
             del row[definition.cursor]
     return {"items": [_item(row) for row in rows], "next": following}
+
+
+def forgotten_item(log: EventLog, namespace: str, row: Mapping[str, Any]) -> ForgottenItem:
+    """Return a row of the list `forgotten` with the message that asked for it, and with the text in the log."""
+    event, memory = log.find(namespace, row["event_id"]), log.find(namespace, row["id"])
+    payload: dict[str, Any] = {} if memory is None or memory.is_erased else memory.data()
+    return {
+        "version": row["version"],
+        "event_id": row["event_id"],
+        "id": row["id"],
+        "request_id": None if event is None else event.causation_id,
+        "text": "\n".join(turn.get("text") or "" for turn in payload.get("turns") or [payload]) or None,
+    }
 
 
 def list_fact_history(snapshot: Snapshot, fact_id: str) -> Page[Any]:
@@ -243,10 +257,13 @@ _FLAG_COLUMNS = frozenset(("pinned", "standing"))
 
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as JSON: times in RFC 3339, flags as booleans, JSON columns decoded."""
+    """Return a row as JSON: times in RFC 3339, an episode's in its zone, flags as booleans, JSON columns decoded."""
     item: dict[str, Any] = {}
+    utc_offset = row.pop("utc_offset", 0)
     for column, value in row.items():
-        if column.endswith("_us"):
+        if column == "occurred_at_us":
+            item["occurred_at"] = rfc3339(value, utc_offset)
+        elif column.endswith("_us"):
             item[column.removesuffix("_us")] = None if value is None else rfc3339(value)
         elif column in _JSON_COLUMNS:
             item[column] = None if value is None else orjson.loads(value)

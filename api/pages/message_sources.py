@@ -43,12 +43,12 @@ def _message(snapshot: Snapshot, log: EventLog, namespace: str, id: str) -> dict
     event = log.find(namespace, id)
     if event is None or event.version > snapshot.version:
         return None
-    for turn in read_turns(log, namespace, [event.version]):
+    for turn in read_turns(log, namespace, [event.version], snapshot.days):
         return {
             "id": turn.id,
             "version": turn.version,
             "session_id": turn.session_id,
-            "occurred_at": rfc3339(turn.occurred_at_us),
+            "occurred_at": rfc3339(turn.occurred_at_us, turn.utc_offset or 0),
             "role": turn.role,
             "speaker": turn.speaker,
             "text": turn.text,

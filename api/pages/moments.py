@@ -40,7 +40,7 @@ def list_moments(log: EventLog, namespace: str, limit: int) -> dict[str, Any]:
             "version": event.version,
             "type": event.type,
             "recorded_at": rfc3339(event.recorded_at_us),
-            "occurred_at": rfc3339(event.occurred_at_us),
+            "occurred_at": rfc3339(event.occurred_at_us, event.utc_offset or 0),
         }
         for event in events
     ]

@@ -38,11 +38,18 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
     )
     query = "" if payload is None else _query_text(payload)
     session = {} if message is None or message.session_id is None else {"session_id": message.session_id}
+    speaker = {} if message is None or payload is None else {"speaker": _speaker(message, payload)}
     try:
-        request = RetrieveRequest.model_validate({"mode": "passive", **session, **options, "query": query})
+        request = RetrieveRequest.model_validate({"mode": "passive", **session, **speaker, **options, "query": query})
     except ValidationError as error:
         raise first_problem(error) from None
     return None if message is None else request
+
+
+def _speaker(message: EventDraft, payload: dict[str, Any]) -> str:
+    """Return who says a message, or its last turn."""
+    turns: list[dict[str, Any]] = payload.get("turns") or [{}]
+    return turns[-1].get("name") or payload.get("name") or message.actor or "user"
 
 
 def _query_text(payload: dict[str, Any]) -> str:

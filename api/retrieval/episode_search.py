@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from recollect.api.retrieval.contract.request import Ranking
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX, TimeBudget
+from recollect.api.retrieval.ranking.asked_time import answering_mask, limiting_scope, of_scope
 from recollect.api.retrieval.ranking.candidates import Candidates, Mask, select_candidates
 from recollect.api.retrieval.ranking.features import (
     SearchSignals,
@@ -52,6 +53,8 @@ from recollect.projections.search_index.episode_arrays import EpisodeArrays, Int
 
 _Result = TypeVar("_Result")
 
+#: Probability from which the words of an episode name a time range, for questions without a topic.
+_NAMING_SPAN_MIN = 0.5
 #: Embeddings of queries and vector searches at once; they share one embedding model, so more threads would only wait.
 #: An embedding is queued before the search that waits for it, so searches cannot take all threads from it.
 _THREADS = 8
@@ -260,8 +263,8 @@ class _DatabaseSignals:
     keywords: KeywordScores
     #: Activation of the entities that each episode names, shape (episodes,); None when the query names no entity.
     graph: NDArray[np.float64] | None
-    #: Versions of episodes whose text names a date within a time range of the query.
-    versions_naming_span: Ints
+    #: Versions of episodes whose text names a date within a time range of the query, with the probability that it does.
+    naming_span: dict[int, float]
     #: Versions of episodes that state a fact which the question asks for.
     answering_versions: Ints
     #: Further ranked lists, by name: rows, best first.
@@ -286,13 +289,11 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         )
         if matches is not None:
             lists["substring"] = episodes.rows_of(matches)
-    versions_naming_span = None
+    naming_span: dict[int, float] | None = None
     if query.time_ranges:
-        versions_naming_span = budget.run(
-            "dates", snapshot, lambda: versions_naming_dates(snapshot.episodes, query.time_ranges)
-        )
-    if versions_naming_span is not None and len(versions_naming_span):
-        lists["date"] = episodes.rows_of(versions_naming_span)
+        naming_span = budget.run("dates", snapshot, lambda: versions_naming_dates(snapshot.episodes, query.time_ranges))
+    if naming_span:
+        lists["date"] = episodes.rows_of(np.array(sorted(naming_span), np.int64))
     answering = budget.run("facts", snapshot, lambda: versions_stating_answers(context))
     answering_versions = np.empty(0, np.int64) if answering is None else answering
     if len(answering_versions):
@@ -305,7 +306,7 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
     return _DatabaseSignals(
         keywords=keywords,
         graph=strength,
-        versions_naming_span=np.empty(0, np.int64) if versions_naming_span is None else versions_naming_span,
+        naming_span=naming_span or {},
         answering_versions=answering_versions,
         lists=lists,
         allowed=mask,
@@ -332,8 +333,15 @@ def _candidates_with_signals(
     in_span = span_mask(episodes, query.time_ranges)
     lists = dict(database_signals.lists)
     allowed = database_signals.allowed
+    scope, of_time = limiting_scope(context), None
+    likely = [version for version, p in database_signals.naming_span.items() if p >= _NAMING_SPAN_MIN]
+    naming_span = np.array(sorted(likely), np.int64)
+    if scope is not None:
+        of_time = of_scope(context, scope, naming_span, allowed)
+        allowed = answering_mask(context, scope, of_time, allowed)
+    elif not query.has_topic:
+        allowed = _of_time_range(episodes, allowed, in_span, naming_span)
     if not query.has_topic:
-        allowed = _of_time_range(episodes, allowed, in_span, database_signals.versions_naming_span)
         lists["importance"] = _most_important(episodes, allowed, context.settings.list_depth)
     candidates = select_candidates(
         allowed,
@@ -361,7 +369,8 @@ def _candidates_with_signals(
         graph=database_signals.graph,
         in_span=in_span,
         near_span=near_span_mask(episodes, query.time_ranges),
-        versions_naming_span=database_signals.versions_naming_span,
+        is_time_empty=of_time is not None and not of_time.any(),
+        naming_span=database_signals.naming_span,
         answering_versions=database_signals.answering_versions,
         outdated_versions=context.index.knowledge.outdated_versions,
         ratings=context.index.knowledge.episode_ratings,

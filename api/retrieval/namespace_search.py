@@ -14,6 +14,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
 from recollect.api.retrieval.neighbouring_turns import with_neighbours
+from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import (
     answer_measures,
@@ -95,9 +96,11 @@ class NamespaceSearch:
             ranked = self.episodes.search(context, request.ranking, excluded, by_vectors=by_vectors)
             context = context if ranked is None else ranked.context
         matches = self._knowledge_matches(context, ranked, by_vectors) if request.query.strip() else []
+        if not _is_time_empty(context, ranked):
+            matches = _with_lasting_facts(context, matches)
         episodes, grounding = self._gated_episodes(context, ranked)
         dropped: list[DroppedCandidate] = []
-        items = _merged(context, episodes, matches, dropped)
+        items = _merged(context, episodes, matches, dropped, ranked)
         grounding = max(grounding, *(match.probability for match in matches if not match.required), 0.0)
         if request.gate and request.ranking == "weighted" and not self._speaks(context, ranked, grounding):
             # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
@@ -111,6 +114,8 @@ class NamespaceSearch:
             items = kept_items
         elif request.ranking == "weighted" and ranked is not None and items and _may_add_neighbours(context):
             items = with_neighbours(context, items, ranked, frozenset(candidate.id for candidate in dropped))
+        if not items and _is_time_empty(context, ranked):
+            return SearchResult(context, items, 0.0, ranked, dropped, NO_MEMORY_OF_TIME)
         return SearchResult(context, items, grounding, ranked, dropped)
 
     def _speaks(self, context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
@@ -267,15 +272,42 @@ def passes_metadata(context: SearchContext, kind: str, id: str) -> bool:
     return not selections or context.snapshot.pages.passes(kind, id, selections)
 
 
+def _is_time_empty(context: SearchContext, ranked: RankedEpisodes | None) -> bool:
+    """Return whether a query asks about a time of which there is no episode; False when they were not searched."""
+    kinds = context.request.kinds
+    is_searched = (kinds is None or "episode" in kinds) and not context.budget.failed("keyword")
+    if limiting_scope(context) is None or not is_searched:
+        return False
+    return ranked is None or ranked.signals.is_time_empty
+
+
+def _with_lasting_facts(context: SearchContext, matches: list[KnowledgeMatch]) -> list[KnowledgeMatch]:
+    """Return the matches, and after them the facts that held in the time that a query asks about as a whole."""
+    present = {match.item.id for match in matches}
+    facts = [item for item in lasting_facts(context) if item.id not in present and _is_requested(context, item)]
+    return matches + [
+        KnowledgeMatch(item, _KNOWLEDGE_MIN, named=False, required=False, ranks={"time": rank})
+        for rank, item in enumerate(facts, start=1)
+    ]
+
+
 def _merged(
-    context: SearchContext, episodes: Sequence[Item], matches: Sequence[KnowledgeMatch], dropped: list[DroppedCandidate]
+    context: SearchContext,
+    episodes: Sequence[Item],
+    matches: Sequence[KnowledgeMatch],
+    dropped: list[DroppedCandidate],
+    ranked: RankedEpisodes | None,
 ) -> list[Item]:
     """Return episodes and knowledge by score, at most `limit`, without duplicates of a better item."""
     limit = context.request.limit
     episode_events = {id for item in episodes[:limit] for id in item.source_events}
     knowledge_items: list[Item] = []
+    scope, is_time_empty = limiting_scope(context), _is_time_empty(context, ranked)
     for match in matches:
         item = knowledge_item(context, match.item, match.probability, match.ranks)
+        if scope is not None and not may_answer(context, scope, item, has_episodes=not is_time_empty):
+            dropped.append(DroppedCandidate(item.id, item.kind, item.score, "not of the time asked for"))
+            continue
         # The message itself has more detail than the fact that was extracted from it.
         duplicated_id = (
             next((id for id in item.source_events if id in episode_events), None)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.contract.result import Item, Later
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.whose_words import speakers_of
 from recollect.events.errors import StorageError
 from recollect.events.intake.quarantine import TRUST, Provenance, is_imported, least_trust, provenance_of
 from recollect.projections.queries.episode_writers import Writer, writer_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
-from recollect.projections.text.sentences import iterate_sentences
+from recollect.projections.queries.later_statements import LaterStatement
+from recollect.projections.text.sentences import iterate_sentences, split_sentences
+from recollect.projections.text.statement_lines import reads_well
+from recollect.projections.text.stems import content_stems
 
 
 def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:
@@ -30,15 +34,73 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
         ranks=dict(ranks),
         source_events=sources or (episode.id,),
         occurred_at_us=episode.occurred_at_us,
+        utc_offset=episode.utc_offset,
         session_id=episode.session_id,
         speaker=episode.speaker,
         tier=episode.tier,
         summary_id=episode.summary_id,
         short=episode.short,
         outdated=episode.id in context.index.knowledge.outdated,
+        later=later_of(context, (episode.id,), episode.occurred_at_us),
         provenance=provenance,
         trust=trust_of_sources(context, sources) if is_summary else TRUST[provenance],
         authoritative=episode.role == "user" and _is_statement(episode.text),
+    )
+
+
+def _sentence_of(context: SearchContext, knowledge: KnowledgeItem) -> str | None:
+    """Return the words of the message that states a fact, when the fact itself is no sentence; None when it is one."""
+    if knowledge.kind != "fact" or reads_well(knowledge.predicate, knowledge.object) or not knowledge.source_events:
+        return None
+    version = context.snapshot.episodes.version_of(knowledge.source_events[0])
+    if version is None or context.snapshot.episodes.said(knowledge.source_events[0]) is None:
+        return None
+    message = context.snapshot.episodes.details(version)
+    return f'{message.speaker} said: "{closest_sentence(message.text, knowledge.object)}"'
+
+
+def later_of(context: SearchContext, event_ids: Sequence[str], said_us: int) -> Later | None:
+    """Return the newest statement that ended or replaced what one of these events said at `said_us`."""
+    statements = {id: statement for id in event_ids if (statement := context.index.knowledge.later.get(id)) is not None}
+    quoted = [
+        _as_said(context, statement)
+        for id, statement in statements.items()
+        if not statement.names or statement.names & content_stems((context.snapshot.episodes.said(id) or (0, ""))[1])
+    ]
+    later = [
+        said for said in quoted if said is not None and said.at_us > said_us and context.request.includes(said.at_us)
+    ]
+    return max(later, key=lambda said: said.at_us, default=None)
+
+
+def _as_said(context: SearchContext, statement: LaterStatement) -> Later | None:
+    """Return the sentence that states what was said later; None when its message may not be shown."""
+    message = context.snapshot.episodes.said(statement.source_event)
+    if message is None:
+        # A correction of a producer is no message; the message of an ending may have expired.
+        return (
+            Later(at_us=statement.at_us, text=statement.line, source_event=statement.source_event)
+            if statement.line
+            else None
+        )
+    at_us, text = message
+    sentence = closest_sentence(text, statement.about)
+    return Later(at_us=at_us, text=sentence, source_event=statement.source_event)
+
+
+def closest_sentence(text: str, about: str) -> str:
+    """Return the sentence of a message that shares most words with `about`, shortened to one line."""
+    words = content_stems(about)
+    beginning = text[:_STATEMENT_CHARS]
+    sentence = max(
+        split_sentences(beginning) or [beginning],
+        key=lambda sentence: (len(words & content_stems(sentence)), len(content_stems(sentence))),
+    )
+    line = " ".join(sentence.split())
+    return (
+        line
+        if len(line) <= QUOTE_CHARS_MAX
+        else f"{line[:QUOTE_CHARS_MAX].rpartition(' ')[0] or line[:QUOTE_CHARS_MAX]} …"
     )
 
 
@@ -79,6 +141,8 @@ def _is_statement(text: str) -> bool:
     return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in iterate_sentences(beginning))
 
 
+#: Characters of the sentence that is shown with what it ends.
+QUOTE_CHARS_MAX = 120
 #: Characters of a text that are searched for a statement.
 _STATEMENT_CHARS = 2_000
 #: Characters that may follow the question mark of a sentence.
@@ -88,12 +152,16 @@ _CLOSING = " \"'”’)]"
 def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: float, ranks: Mapping[str, int]) -> Item:
     """Return a knowledge item as an item of the result."""
     sources = knowledge.source_events
+    first = context.snapshot.episodes.first_time(sources) if sources else None
+    utc_offset = context.snapshot.days.offset(knowledge.occurred_at_us, None) if first is None else first[1]
     stated_at_us = None
-    if knowledge.kind == "fact" and sources:
+    # An imported fact without a date is inferred, one with a date observed.
+    is_undated = is_imported(knowledge.id) and knowledge.source_type == "inferred"
+    speakers = speakers_of(context)
+    is_dated = knowledge.kind == "fact" or (knowledge.kind == "preference" and speakers.several)
+    if is_dated and sources and not is_undated:
         # The messages may have expired.
-        stated_at_us = context.snapshot.episodes.first_time(sources) or context.snapshot.facts.first_stated(
-            knowledge.id
-        )
+        stated_at_us = context.snapshot.facts.first_stated(knowledge.id) if first is None else first[0]
     if not sources and knowledge.version:
         # An item without its source is better than none while the log cannot be read.
         with suppress(StorageError):
@@ -103,12 +171,13 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         id=knowledge.id,
         kind=knowledge.kind,
         namespace=context.namespace,
-        text=knowledge.line,
+        text=_sentence_of(context, knowledge) or speakers.attributed(knowledge),
         score=score,
         matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
         ranks=dict(ranks),
         source_events=sources,
         occurred_at_us=knowledge.occurred_at_us,
+        utc_offset=utc_offset,
         confidence=knowledge.confidence,
         provenance=provenance_of(
             "document.added" if knowledge.kind == "document" else "fact.stated", imported=is_imported(knowledge.id)

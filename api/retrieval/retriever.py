@@ -30,16 +30,22 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
 from recollect.api.retrieval.answer.fence_names import random_part
-from recollect.api.retrieval.answer.left_out_items import without_orders, without_sources, without_standing
+from recollect.api.retrieval.answer.left_out_items import (
+    without_orders,
+    without_rules_of_others,
+    without_sources,
+    without_standing,
+)
 from recollect.api.retrieval.answer.long_texts import cut_long_text
 from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
 from recollect.api.retrieval.answer.rendered_dates import Occasion
+from recollect.api.retrieval.answer.secret_owners import SecretOwners
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
@@ -47,17 +53,19 @@ from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudg
 from recollect.api.retrieval.namespace_search import NamespaceSearch, Thresholds
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
-from recollect.api.retrieval.ranking.search_result import SearchResult
+from recollect.api.retrieval.ranking.search_result import SearchResult, shared_reason
 from recollect.api.retrieval.recall_telemetry import TraceIds, record_recall, trace_recall
+from recollect.api.retrieval.repeated_statements import without_repetitions
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
-from recollect.api.retrieval.turn_context import ConversationState, conversation_state
+from recollect.api.retrieval.turn_context import ConversationState, adjusted_request, conversation_state
 from recollect.api.retrieval.understanding.query import question_time, read_question, understand, utc_now
 from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
 from recollect.events.backends.answer_deadline import answers_by
-from recollect.events.envelope import datetime_of, microseconds
+from recollect.events.envelope import datetime_of
 from recollect.events.errors import InvalidInput, RecollectError, StillBuilding, StorageError
 from recollect.events.limits import check_namespace
+from recollect.events.local_time import zone_named
 from recollect.events.storage.database import DatabaseError
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import memory_span
@@ -73,8 +81,6 @@ _logger = logging.getLogger(__name__)
 
 #: The share of the time budget that catching up with the log may take; the rest is for the search.
 _CATCH_UP_SHARE = 0.6
-#: The factor by which "remember when …" raises the limits, and by which a full window lowers the token budget.
-_ADJUSTMENT_FACTOR = 2
 _NO_CONVERSATION = ConversationState("asked", (), ())
 
 
@@ -82,6 +88,8 @@ _NO_CONVERSATION = ConversationState("asked", (), ())
 class _Answer:
     """The results of the stages of one retrieval, so far."""
 
+    #: Lines for the context about the turn itself.
+    notes: tuple[str, ...] = ()
     #: The version of the namespace that is searched.
     version: int = 0
     #: The items in the context.
@@ -157,11 +165,14 @@ class Retriever:
         """Compute what retrievals need once for the model of `vectors`, which must be ready."""
         self._namespace_search.background.prepare(vectors)
 
-    def retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
+    def retrieve(
+        self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = (), notes: Sequence[str] = ()
+    ) -> RetrieveResult:
         """Return the memories of `namespace` for `request`, and the context for the prompt.
 
         Parameters:
             exclude: ids of episodes to leave out, such as the message that is the query.
+            notes: lines for the context about the turn itself.
 
         Raises:
             InvalidNamespace: the name is not allowed.
@@ -172,16 +183,15 @@ class Retriever:
         with memory_span("search_memory", namespace) as span:
             budget = TimeBudget(self._budget_ms)
             with answers_by(budget.deadline):
-                result = self._result(namespace, request, budget, exclude)
+                result = self._result(_Answer(notes=tuple(notes)), namespace, request, budget, exclude)
             record_recall(budget, len(result.items))
             trace_recall(span, budget, request.query, [item.id for item in result.items], result.trace_id)
             return result
 
     def _result(
-        self, namespace: str, request: RetrieveRequest, budget: TimeBudget, exclude: Sequence[str]
+        self, answer: _Answer, namespace: str, request: RetrieveRequest, budget: TimeBudget, exclude: Sequence[str]
     ) -> RetrieveResult:
         """Return the result of `retrieve`, which is one without items after an error."""
-        answer = _Answer()
         try:
             self._run_stages(answer, namespace, request, budget, exclude)
         except InvalidInput:
@@ -204,6 +214,7 @@ class Retriever:
             tokens=estimate_tokens(answer.context),
             latency_ms=budget.spent_ms,
             degraded=tuple(dict.fromkeys(budget.degraded)),
+            reason=shared_reason(answer.results),
             trace_id=self._trace_ids.next(),
             version=answer.version,
             trigger=answer.state.trigger,
@@ -252,9 +263,11 @@ class Retriever:
                 )
                 if answer.state.silent:
                     answer.results = (SearchResult(context, (), 0.0, None, ()),)
+                    if answer.notes:
+                        self._assemble(answer, context, answer.results, ())
                     return
                 standing = standing_items(context, answer.state)
-                request = _adjusted_request(request, answer.state)
+                request = adjusted_request(request, answer.state)
                 # An entity that only the message and the visible turns name is nothing that memory knows.
                 query = replace(context.query, entities=answer.state.entities)
                 context = replace(context, request=request, query=query)
@@ -263,7 +276,7 @@ class Retriever:
             results += [
                 result
                 for name in other_namespaces
-                if (result := self._search_other_namespace(name, request, budget, as_of)) is not None
+                if (result := self._search_other_namespace(name, context, as_of)) is not None
             ]
             if answer.state.by_vector and budget.failed("semantic"):
                 # The topic was compared by a vector, but the search has none: the trigger must match the search.
@@ -316,13 +329,16 @@ class Retriever:
         snapshot: Snapshot,
         budget: TimeBudget,
         as_of: datetime | None = None,
+        asker_zone: tzinfo | None = None,
     ) -> SearchContext | None:
         """Return the search context with the understood query; None, and a note, without the in-memory index.
 
         Parameters:
             as_of: the time that the request is asked as of; None for the present.
+            asker_zone: the zone of the asker, when another namespace says it.
         """
-        asked_at = question_time(as_of, request.until, self._clock)
+        zone = zone_named(request.timezone or "") or asker_zone or snapshot.days.of_user
+        asked_at = question_time(as_of, request.until, zone, self._clock)
         started_ms = budget.spent_ms
         vectors, episodes = self._current_vectors(), self._namespace_search.episodes
         question = read_question(request.query, snapshot, session_id=request.session_id)
@@ -340,7 +356,7 @@ class Retriever:
             snapshot,
             index,
             query,
-            microseconds(asked_at),
+            asked_at,
             vectors,
             embedding,
             self._read_models.log,
@@ -355,6 +371,7 @@ class Retriever:
             excluded: versions of episodes to leave out.
         """
         result = self._namespace_search.search(context, excluded)
+        result = replace(result, items=without_rules_of_others(context, result.items))
         waiting = context.snapshot.quarantine.documents()
         if waiting:
             result = replace(result, items=[without_orders(item, waiting) for item in result.items])
@@ -368,7 +385,7 @@ class Retriever:
         return replace(result, items=items)
 
     def _search_other_namespace(
-        self, namespace: str, request: RetrieveRequest, budget: TimeBudget, as_of: datetime | None
+        self, namespace: str, own: SearchContext, as_of: datetime | None
     ) -> SearchResult | None:
         """Return the search result of another namespace; None, and a note, when it cannot be read in time.
 
@@ -376,15 +393,17 @@ class Retriever:
         pinned memories are returned when the query finds them, as any others.
 
         Parameters:
+            own: the search of the request's namespace.
             as_of: the time whose version is searched; None for the present version.
         """
+        request, budget = own.request, own.budget
         if budget.left_seconds == 0:
             budget.record_missing(f"also {namespace}", "out of time")
             return None
         try:
             past_version = None if as_of is None else self._history.version(namespace, as_of)
             with self._snapshot(namespace, past_version, budget) as snapshot:
-                context = self._search_context(namespace, request, snapshot, budget, as_of)
+                context = self._search_context(namespace, request, snapshot, budget, as_of, own.asked_at.tzinfo)
                 return None if context is None else without_standing(context, self._search(context, ()))
         except (RecollectError, DatabaseError) as error:
             budget.record_missing(f"also {namespace}", error)
@@ -393,11 +412,7 @@ class Retriever:
     def _assemble(
         self, answer: _Answer, context: SearchContext, results: Sequence[SearchResult], standing: Sequence[Item]
     ) -> None:
-        """Merge the results, fit them to the token budget, render the context and derive the guidance.
-
-        Parameters:
-            standing: items of every turn, in passive mode.
-        """
+        """Merge the results with the `standing` items of every turn, fit them to the token budget, and render them."""
         started_ms = context.budget.spent_ms
         request = context.request
         ranked = [item for result in results for item in result.items]
@@ -405,22 +420,24 @@ class Retriever:
             ranked.sort(key=lambda item: -item.score)
         ranked = ranked[: request.limit]
         ranked_ids = {(item.namespace, item.id) for item in ranked}
-        secret_filter = SecretFilter(self._privacy.policies(context.namespace), request.query)
-        candidates = [*ranked, *(item for item in standing if (item.namespace, item.id) not in ranked_ids)]
+        owners = SecretOwners(context)
+        secret_filter = SecretFilter(self._privacy.policies(context.namespace), request.query, owns=owners.owns)
+        others = [item for item in standing if (item.namespace, item.id) not in ranked_ids]
+        candidates, repetitions = without_repetitions([*ranked, *others])
+        answer.results = (replace(results[0], dropped=[*results[0].dropped, *repetitions]), *results[1:])
         items = secret_filter.items([cut_long_text(item, context.query.words) for item in candidates])
         answer.selected = tuple(items)
-        occasion = Occasion(now_us=context.asked_at_us, channel=answer.state.channel)
+        occasion = Occasion(now=context.asked_at, channel=answer.state.channel)
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
-        shares, words = self._settings.context_shares, context.query.words
-        lines = fit_to_budget(
-            items, request.budget_tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max
-        )
-        observations = [secret_filter.text(observation) for observation in answer.state.observations]
+        shares, words, tokens = self._settings.context_shares, context.query.words, request.budget_tokens
+        lines = fit_to_budget(items, tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max)
+        about_turn = (*answer.notes, *answer.state.observations)
+        observations = [secret_filter.text(line, is_own=owners.is_alone) for line in about_turn]
         contents = [*(line.text for line in lines), *observations]
         part = random_part(self._fence_key, context.namespace, request.session_id, contents)
         occasion = replace(occasion, random_part=part)
         lines, answer.context = render_within_budget(
-            lines, observations, request.format, request.budget_tokens, occasion, shares=shares
+            lines, observations, request.format, tokens, occasion, shares=shares
         )
         line_items = {id(line.item) for line in lines}
         answer.lines = tuple(lines)
@@ -428,16 +445,3 @@ class Retriever:
         cited = [item for item in answer.items if (item.namespace, item.id) in ranked_ids]
         answer.guidance = answer_guidance(context, cited, max((result.grounding for result in results), default=0.0))
         context.budget.end_stage("assemble", started_ms)
-
-
-def _adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:
-    """Return the request of a passive retrieval: higher limits to remember, fewer tokens when the window is full."""
-    if state.trigger == "remember":
-        update = {
-            "limit": min(100, _ADJUSTMENT_FACTOR * request.limit),
-            "budget_tokens": min(100_000, _ADJUSTMENT_FACTOR * request.budget_tokens),
-        }
-        return request.model_copy(update=update)
-    if state.trigger == "window full":
-        return request.model_copy(update={"budget_tokens": request.budget_tokens // _ADJUSTMENT_FACTOR})
-    return request

@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
 from recollect.api.retrieval.namespace_search import passes_metadata
-from recollect.api.retrieval.result_items import episode_item, knowledge_item
+from recollect.api.retrieval.result_items import episode_item, knowledge_item, later_of
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
+from recollect.api.retrieval.whose_words import Speakers, speakers_of
 from recollect.events.intake.quarantine import TRUST
+from recollect.projections.projector.predicates import normalised
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.session_queries import RecentSession
@@ -53,12 +55,13 @@ _IDENTITY = re.compile(
 def standing_items(context: SearchContext, state: ConversationState) -> list[Item]:
     """Return the items of a turn that do not depend on its message; the first turn of a session gets more."""
     starts = state.trigger == "session start"
+    speakers = speakers_of(context)
     profile = [
         item
         for item in profile_items(context.index.knowledge, context.asked_at_us, context.settings.profile_confidence_min)
-        if starts or item.standing or item.pinned
+        if (starts or item.standing or item.pinned) and _holds_for(item, speakers, context)
     ]
-    items = [knowledge_item(context, item, 1.0, {"profile": 1}) for item in profile]
+    items = [knowledge_item(context, item, 1.0, _profile_ranks(item)) for item in profile]
     pinned = context.snapshot.episodes.pinned_versions(context.snapshot.version, limit=_PINNED_EPISODES_MAX)
     items += [episode_item(context, version, 1.0, {"profile": 1}) for version in pinned if version not in state.visible]
     if starts:
@@ -78,12 +81,27 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
     ]
 
 
+def _profile_ranks(item: KnowledgeItem) -> dict[str, int]:
+    """Return the ranks of an item of the profile; `standing` marks the ones of every turn."""
+    return {"profile": 1, "standing": 1} if item.standing or item.pinned else {"profile": 1}
+
+
+def _holds_for(item: KnowledgeItem, speakers: Speakers, context: SearchContext) -> bool:
+    """Return whether a memory of the profile is meant for the turn of who asks."""
+    if item.pinned or (item.standing and context.request.shared_rules):
+        return True
+    return item.kind != "preference" or speakers.may_rule(item)
+
+
 def _facts(context: SearchContext) -> list[KnowledgeItem]:
     """Return the facts at the start of a session: who the user is, open tasks, then the newest ones."""
+    speakers = speakers_of(context)
     valid = [
         item
         for item in context.index.knowledge.items
         if item.kind in ("fact", "preference", "relationship")
+        # What others say of a person does not say who the person is.
+        and not (speakers.several and item.stated_by and normalised(item.stated_by) != speakers.asker)
         and item.status == "active"
         and item.confidence >= _CONFIDENCE_MIN
         and item.is_valid_at(context.asked_at_us)
@@ -137,20 +155,31 @@ def _session_item(context: SearchContext, session: RecentSession, rank: int) -> 
         ranks={"session": rank},
         source_events=tuple(row.id for row in rows),
         occurred_at_us=rows[0].occurred_at_us,
+        utc_offset=rows[0].utc_offset or 0,
         session_id=session.id,
         speaker=rows[0].speaker if session.summary is None else "summary",
         outdated=any(row.id in context.index.knowledge.outdated for row in rows),
+        later=later_of(context, [row.id for row in rows], rows[-1].occurred_at_us),
         trust=TRUST["user"] if session.summary is None else TRUST["derived"],
         authoritative=session.summary is None,
     )
 
 
 def _representative(rows: Iterable[EpisodeRow], context: SearchContext) -> list[EpisodeRow]:
-    """Return the messages that represent a session best, in its order."""
+    """Return the messages that represent a session best, in its order, without the instructions of others."""
+    speakers = speakers_of(context)
+    rules = {
+        id
+        for item in context.index.knowledge.items
+        if item.standing and not speakers.may_rule(item) and not context.request.shared_rules
+        for id in item.source_events
+    }
     spoken = [
         row
         for row in rows
-        if context.request.includes(row.occurred_at_us) and len(content_words(row.text)) >= _CONTENT_WORDS_MIN
+        if context.request.includes(row.occurred_at_us)
+        and len(content_words(row.text)) >= _CONTENT_WORDS_MIN
+        and row.id not in rules
     ]
     best = sorted(spoken, key=lambda row: (-_weight(row), row.version))[:_MESSAGES_CHOSEN]
     return sorted(best, key=lambda row: row.version)

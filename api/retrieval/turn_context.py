@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.fillers import addressed_names, is_acknowledgement, is_greeting
 from recollect.jobs.conversation.topics import topic_changed
@@ -18,6 +19,8 @@ Trigger = Literal["asked", "session start", "window full", "remember", "entity m
 
 #: The latest turns of the conversation, which the prompt is assumed to hold already.
 _VISIBLE_TURNS = 20
+#: The factor by which "remember when …" raises the limits, and by which a full window lowers the token budget.
+_ADJUSTMENT_FACTOR = 2
 #: Content words of a message that begins a new topic, at least; a shorter one, such as "and how long does it ferment?",
 #: continues a topic.
 _TOPIC_WORDS_MIN = 4
@@ -88,6 +91,19 @@ def conversation_state(
         entities=entities,
         silent=is_acknowledgement(text, names) or (is_greeting(text, names) and trigger != "session start"),
     )
+
+
+def adjusted_request(request: RetrieveRequest, state: ConversationState) -> RetrieveRequest:
+    """Return the request of a passive retrieval: higher limits to remember, fewer tokens when the window is full."""
+    if state.trigger == "remember":
+        update = {
+            "limit": min(100, _ADJUSTMENT_FACTOR * request.limit),
+            "budget_tokens": min(100_000, _ADJUSTMENT_FACTOR * request.budget_tokens),
+        }
+        return request.model_copy(update=update)
+    if state.trigger == "window full":
+        return request.model_copy(update={"budget_tokens": request.budget_tokens // _ADJUSTMENT_FACTOR})
+    return request
 
 
 def _participant_names(context: SearchContext) -> set[str]:

@@ -67,19 +67,26 @@ export function memoryText(memory) {
   return memory.text ?? memory.description ?? memory.trigger ?? said.filter(Boolean).join(" ");
 }
 
-const DATE = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
-const DATE_TIME = new Intl.DateTimeFormat(undefined, {
-  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit",
-});
+const DATE = { day: "numeric", month: "short", year: "numeric" };
+const DATE_TIME = { ...DATE, hour: "2-digit", minute: "2-digit" };
+
+/** Return a time as text: in its own zone when it has one, else in that of the browser. */
+function formatted(iso, format) {
+  if (!iso) return "";
+  const local = /^(.{19}).*[+-]\d\d:\d\d$/.exec(iso);
+  return local
+    ? new Intl.DateTimeFormat(undefined, { ...format, timeZone: "UTC" }).format(new Date(`${local[1]}Z`))
+    : new Intl.DateTimeFormat(undefined, format).format(new Date(iso));
+}
 
 /** Return a date as text. */
 export function dateText(iso) {
-  return iso ? DATE.format(new Date(iso)) : "";
+  return formatted(iso, DATE);
 }
 
 /** Return a date and time as text. */
 export function timeText(iso) {
-  return iso ? DATE_TIME.format(new Date(iso)) : "";
+  return formatted(iso, DATE_TIME);
 }
 
 /** Return a `time` element; the exact time is its title. */

@@ -1,8 +1,7 @@
-/** Edits: the events that correct, end, pin or forget a memory, and the events that undo them. */
+/** Edits: the events that correct, end, pin or forget a memory; the server undoes each by its id. */
 
 /**
  * @typedef {{type: string, payload: Record<string, any>}} Draft  an event without its id
- * @typedef {{do: Draft, undo: (recorded: {id: string}) => Draft, undoText: string}} Edit
  */
 
 /** The kinds of memories that the viewer edits, with their list. */
@@ -20,18 +19,10 @@ export function isCorrectable(kind) {
   return kind !== "relationship";
 }
 
-/** @returns {Edit} */
+/** @returns {Draft} */
 export function correction(kind, memory, text) {
-  return {
-    do: corrected(kind, memory, memory.id, text),
-    undo: ({ id }) => corrected(kind, memory, id, kind === "fact" ? memory.object : memory.value),
-    undoText: "the old value is stated as a correction of the new one",
-  };
-}
-
-function corrected(kind, memory, id, text) {
   if (kind === "fact") {
-    const { subject, predicate } = memory;
+    const { subject, predicate, id } = memory;
     return { type: "fact.corrected", payload: { subject, predicate, object: text, corrects: id } };
   }
   const { category, strength, standing, name, subject } = memory;
@@ -39,44 +30,19 @@ function corrected(kind, memory, id, text) {
   return { type: "preference.stated", payload: withoutEmpty({ ...payload, subject }) };
 }
 
-/** @returns {Edit} */
+/** @returns {Draft} */
 export function pinning(memory, isPinned) {
-  const event = (type) => ({ type, payload: { memory_id: memory.id } });
-  const [first, second] = isPinned ? ["memory.unpinned", "memory.pinned"] : ["memory.pinned", "memory.unpinned"];
-  return { do: event(first), undo: () => event(second), undoText: isPinned ? "it is pinned again" : "its pin is removed" };
+  return { type: isPinned ? "memory.unpinned" : "memory.pinned", payload: { memory_id: memory.id } };
 }
 
-/** @returns {Edit} */
-export function ending(kind, memory, endedAt, reason) {
-  const payload = withoutEmpty({ memory_id: memory.id, ended_at: endedAt, reason });
-  return { do: { type: "memory.ended", payload }, undo: () => restated(kind, memory), undoText: "it is stated again, from now on" };
+/** @returns {Draft} */
+export function ending(memory, endedAt, reason) {
+  return { type: "memory.ended", payload: withoutEmpty({ memory_id: memory.id, ended_at: endedAt, reason }) };
 }
 
-/** @returns {Edit} */
-export function forgetting(kind, memory, reason) {
-  const payload = withoutEmpty({ memory_id: memory.id, reason });
-  return { do: { type: "memory.forgotten", payload }, undo: () => restated(kind, memory, true), undoText: "it is stated again, with a new id" };
-}
-
-/** Return the event that states a memory that was ended or forgotten, with its sources; a forgotten one with its end. */
-function restated(kind, memory, asBefore = false) {
-  // A memory that was stated itself is its own source; a forgotten source would keep it forgotten.
-  const others = (memory.source_events ?? []).filter((id) => id !== memory.id);
-  const source_events = others.length > 0 ? others : null;
-  if (kind === "fact") {
-    const { subject, predicate, object, type, confidence, layer, conflict_key } = memory;
-    const payload = { subject, predicate, object, type, confidence, layer, conflict_key, source_events };
-    // It is the user's word from now on: what is older, or inferred, does not bring back what was forgotten.
-    const before = asBefore ? { valid_until: memory.valid_until } : {};
-    return { type: "fact.stated", payload: withoutEmpty({ ...payload, ...before }) };
-  }
-  if (kind === "relationship") {
-    // Without sources: it comes back in its own row, which has them, and sources from before the end would not undo it.
-    const { source, type, target, confidence, properties } = memory;
-    return { type: "relationship.stated", payload: withoutEmpty({ source, type, target, confidence, properties }) };
-  }
-  const { category, name, value, strength, standing, subject } = memory;
-  return { type: "preference.stated", payload: withoutEmpty({ category, key: name, value, strength, standing, subject, source_events }) };
+/** @returns {Draft} */
+export function forgetting(memory, reason) {
+  return { type: "memory.forgotten", payload: withoutEmpty({ memory_id: memory.id, reason }) };
 }
 
 function withoutEmpty(payload) {

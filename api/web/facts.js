@@ -131,7 +131,7 @@ function endForm(view, memory, submit, forms) {
     field("Reason (optional)", h("input", { name: "reason" })),
   ], ({ ended, reason }) => {
     const endedAt = ended.value ? new Date(ended.value).toISOString() : null;
-    submit(ending(view.kind, memory, endedAt, reason.value.trim()));
+    submit(ending(memory, endedAt, reason.value.trim()));
   });
 }
 
@@ -139,47 +139,43 @@ function forgetForm(view, memory, submit, forms) {
   return form(forms, "Forget it", [
     h("p", { class: "hint" }, "No list and no retrieval returns it afterwards. The log keeps the bytes until they are erased."),
     field("Reason (optional)", h("input", { name: "reason" })),
-  ], ({ reason }) => submit(forgetting(view.kind, memory, reason.value.trim())));
+  ], ({ reason }) => submit(forgetting(memory, reason.value.trim())));
 }
 
 /** Write the event of an edit, show it with a button that undoes it, and show the memories as they are now. */
-async function apply(view, edit, forms) {
+async function apply(view, draft, forms) {
   try {
-    const recorded = await write(view, edit.do);
-    showWritten(view, edit.do, recorded, edit);
-    await fill(view);
-    await view.changed();
-    view.written.focus();
+    const answer = await post(namespacePath(view.state.namespace, "events"), draft);
+    await showWritten(view, draft, answer.events[0], "Event written", false);
   } catch (error) {
     append(forms, [errorNote(error)]);
   }
 }
 
-async function write(view, draft) {
-  const answer = await post(namespacePath(view.state.namespace, "events"), draft);
-  return answer.events[0];
+/** Undo the event of an edit, or of an undo, and show the memories as they are now. */
+async function undo(view, eventId, isUndone) {
+  try {
+    const undone = await post(namespacePath(view.state.namespace, "undo"), { event_id: eventId });
+    const draft = { type: "edit.undone", payload: { event_id: undone.undoes } };
+    await showWritten(view, draft, undone, isUndone ? "Made again by an event" : "Undone by an event", !isUndone);
+  } catch (error) {
+    append(view.written, [errorNote(error)]);
+  }
 }
 
-function showWritten(view, draft, recorded, edit) {
-  const undo = edit ? h("button", { type: "button", onclick: async () => {
-    const second = edit.undo(recorded);
-    try {
-      const answer = await write(view, second);
-      showWritten(view, second, answer, null);
-      await fill(view);
-      await view.changed();
-      view.written.focus();
-    } catch (error) {
-      append(view.written, [errorNote(error)]);
-    }
-  } }, "Undo") : null;
-  const event = { id: recorded.id, version: recorded.version, recorded_at: recorded.recorded_at, ...draft };
-  const words = `${edit ? "Event written" : "Undone by an event"}: ${draft.type}, version ${number(recorded.version)}`;
+async function showWritten(view, draft, recorded, did, isUndone) {
+  const words = `${did}: ${draft.type}, version ${number(recorded.version)}`;
+  const hint = isUndone ? " All is as before the edit." : " Undo writes another event, which restores what was there before.";
   view.written.hidden = false;
-  replace(view.written, h("h3", {}, words), undo,
-    edit ? h("span", { class: "hint" }, ` Undo writes another event: ${edit.undoText}.`) : null,
-    h("details", {}, h("summary", {}, "The event"), h("pre", { tabindex: 0 }, JSON.stringify(event, null, 2))));
+  replace(view.written, h("h3", {}, words),
+    h("button", { type: "button", onclick: () => undo(view, recorded.id, isUndone) }, isUndone ? "Make the edit again" : "Undo"),
+    h("span", { class: "hint" }, hint),
+    h("details", {}, h("summary", {}, "The event"),
+      h("pre", { tabindex: 0 }, JSON.stringify({ id: recorded.id, version: recorded.version, ...draft }, null, 2))));
   announce(words);
+  await fill(view);
+  await view.changed();
+  view.written.focus();
 }
 
 /** Return a part that loads its content when it is opened. */

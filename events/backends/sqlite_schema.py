@@ -25,6 +25,11 @@ def migrate(connection: apsw.Connection, path: Path, *, encrypt: bool | None, ha
         ForeignFile: another program's database. NewerFile: a newer version wrote the file.
     """
     migrations = sorted(files(__package__).joinpath("migrations", "sqlite").iterdir(), key=lambda file: file.name)
+    if _migrations_applied(connection, path, len(migrations)) == len(migrations):
+        log_id, encrypts = _identity(connection)
+        if encrypt in (None, encrypts):
+            # Readers of a log on a full disk write nothing.
+            return log_id, encrypts
     connection.execute("BEGIN IMMEDIATE")
     try:
         applied = _migrations_applied(connection, path, len(migrations))
@@ -39,11 +44,19 @@ def migrate(connection: apsw.Connection, path: Path, *, encrypt: bool | None, ha
         elif encrypt is not None:
             connection.execute("UPDATE log SET encrypted = ?1 WHERE encrypted <> ?1", (encrypt,))
         connection.execute(f"PRAGMA user_version={len(migrations)}")
-        row: tuple[Any, ...] = connection.execute("SELECT log_id, encrypted FROM log").fetchall()[0]
+        identity = _identity(connection)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # SQLite has rolled back when the disk is full.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
+    return identity
+
+
+def _identity(connection: apsw.Connection) -> tuple[str, bool]:
+    """Return the log's id, and whether it encrypts new events."""
+    row: tuple[Any, ...] = connection.execute("SELECT log_id, encrypted FROM log").fetchall()[0]
     return row[0], bool(row[1])
 
 

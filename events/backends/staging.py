@@ -15,6 +15,7 @@ from recollect.events.catalogue import THROUGH_TYPES
 from recollect.events.chain import GENESIS, leaf, link
 from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, Appended, EventDraft, RecordedEvent, make_appended
 from recollect.events.errors import Erased, EventIdConflict, InvalidEvent, RecollectError, VersionConflict
+from recollect.events.local_time import differ_in_offset
 
 #: A backend's key of a namespace in its tables.
 Key = int | str
@@ -231,16 +232,13 @@ def _check_through(draft: EventDraft, version: int, index: int) -> None:
 
 
 def _same_content(row: StoredEvent, draft: EventDraft) -> bool:
-    """Return whether a recorded row and `draft` have the same content; a draft without a time equals any time."""
-    return row[3:5] == (draft.type, draft.schema_version) and (
-        draft.occurred_at_us in (None, row[5])
-        and row[7:13]
-        == (
-            draft.session_id,
-            draft.actor,
-            draft.causation_id,
-            draft.correlation_id,
-            draft.encoding,
-            draft.payload,
-        )
+    """Return whether a recorded row and `draft` have the same content; a draft without a time equals any time.
+
+    The same time with another offset is the same time, so that an import from before offsets were kept can be repeated.
+    """
+    return (
+        row[3:5] == (draft.type, draft.schema_version)
+        and draft.occurred_at_us in (None, row[5])
+        and row[7:12] == (draft.session_id, draft.actor, draft.causation_id, draft.correlation_id, draft.encoding)
+        and (row[12] == draft.payload or (draft.encoding == ENCODING_JSON and differ_in_offset(row[12], draft.payload)))
     )

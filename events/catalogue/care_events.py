@@ -73,6 +73,26 @@ class MemoryForgotten(Envelope):
     payload: ForgottenMemory
 
 
+class EditUndo(Payload):
+    """The edit to undo, and the reason."""
+
+    #: The id of an event that corrected, stated, ended, retracted, pinned, unpinned, invalidated or forgot a memory.
+    event_id: Name
+    #: Whether the edit holds again, since its undo is undone.
+    again: bool = False
+    reason: Text | None = None
+
+
+class EditUndone(Envelope):
+    """`edit.undone`: a producer undid an edit; the memories are as they were before it.
+
+    What was changed later stays. An edit that is undone already, or in force with `again`, stays as it is.
+    """
+
+    type: Literal["edit.undone"] = "edit.undone"
+    payload: EditUndo
+
+
 class Review(Payload):
     """The decision on a memory in quarantine."""
 
@@ -149,6 +169,7 @@ CARE_EVENTS: tuple[type[Envelope], ...] = (
     MemoryEnded,
     MemoryInvalidated,
     MemoryForgotten,
+    EditUndone,
     MemoryReviewed,
     RetrievalRated,
     *ERASURE_EVENTS,

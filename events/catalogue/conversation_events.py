@@ -1,4 +1,4 @@
-"""Conversation events: sessions, messages, actions and observations."""
+"""Conversation events: sessions, messages, actions, observations, and the settings of a namespace."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from recollect.events.catalogue.event_base import (
     Payload,
     Role,
     Text,
+    TimeZoneName,
 )
 
 
@@ -26,7 +27,7 @@ class Session(Payload):
     #: The medium, such as `slack` or `email`.
     channel: Name = "api"
     user_id: Name | None = None
-    #: Any further values of the producer.
+    #: Any further values of the producer. `timezone`, such as `Europe/Berlin`, is the zone of the session's days.
     metadata: dict[str, ExactJson] = {}  # noqa: RUF012 -- pydantic copies a default
 
 
@@ -86,7 +87,7 @@ class Message(Payload):
     data: ExactJson = None
     attachments: tuple[Attachment, ...] = ()
     #: Labels of the producer, such as `{"channel": "email"}`; lists and retrievals can be filtered by them. At most
-    #: 8 KiB and 5 levels.
+    #: 8 KiB and 5 levels. `timezone`, such as `Europe/Berlin`, is the zone of the message's day.
     metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
     #: What the server noticed about the text.
     labels: Labels = ()
@@ -149,10 +150,25 @@ class ObservationRecorded(Envelope):
     payload: Observation
 
 
+class NamespaceSettings(Payload):
+    """The settings of a namespace that the event sets; those that it leaves out stay as they are."""
+
+    #: The zone of the user's days, such as `Europe/Berlin`, for times that come without an offset or a zone.
+    timezone: TimeZoneName | None = None
+
+
+class NamespaceConfigured(Envelope):
+    """`namespace.configured`: a producer set settings of the namespace."""
+
+    type: Literal["namespace.configured"] = "namespace.configured"
+    payload: NamespaceSettings
+
+
 CONVERSATION_EVENTS: tuple[type[Envelope], ...] = (
     SessionStarted,
     SessionEnded,
     MessageAdded,
     ActionRecorded,
     ObservationRecorded,
+    NamespaceConfigured,
 )

@@ -77,6 +77,8 @@ class DateMention(Payload):
     start: Moment
     #: Exclusive.
     end: Moment
+    #: How probable it is that the words mean this range: `on Friday` may be the last Friday or the next one.
+    probability: Confidence = 1.0
 
 
 class Question(Payload):

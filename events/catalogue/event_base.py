@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from recollect.events.limits import METADATA_BYTES_MAX, METADATA_LEVELS_MAX, NAME_CHARS_MAX
+from recollect.events.local_time import zone_named
 
 #: A name or an id, without control characters, since names are written to log lines, headers and file names.
 Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -59,6 +60,17 @@ def _only_text_or_datetime(value: object) -> object:
 
 #: A time with its zone.
 Moment = Annotated[AwareDatetime, BeforeValidator(_only_text_or_datetime)]
+
+
+def _only_known_zone(name: str) -> str:
+    """Refuse a name that the tz database does not have."""
+    if zone_named(name) is None:
+        raise ValueError("is no time zone; give a name such as Europe/Berlin")
+    return name
+
+
+#: The name of a time zone.
+TimeZoneName = Annotated[Name, AfterValidator(_only_known_zone)]
 
 
 def _only_exact_json(value: JsonValue) -> JsonValue:

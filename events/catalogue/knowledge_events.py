@@ -45,6 +45,9 @@ class Fact(Payload):
     #: Days until the fact is stale; depends on its type when absent.
     ttl_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
     layer: Layer = "conversational"
+    #: Who said it, of a fact about another person; absent for what people say of themselves, and for what a producer
+    #: states.
+    stated_by: Name | None = None
     #: Events from which the fact was extracted.
     source_events: tuple[Name, ...] = ()
 
@@ -69,6 +72,8 @@ class FactCorrection(Payload):
     valid_from: Moment | None = None
     #: When it was said; the time of the event when absent. It sets right what was said before.
     stated_at: Moment | None = None
+    #: Who said it, as in `Fact`: it corrects what the same speaker said.
+    stated_by: Name | None = None
     #: Events from which the correction was extracted.
     source_events: tuple[Name, ...] = ()
 
@@ -94,6 +99,8 @@ class FactEnding(Payload):
     retracted: bool = False
     #: When it was said; the time of the event when absent.
     stated_at: Moment | None = None
+    #: Who said it, as in `Fact`: it ends what the same speaker said.
+    stated_by: Name | None = None
     #: Events from which the ending was extracted.
     source_events: tuple[Name, ...] = ()
 
@@ -193,6 +200,8 @@ class Relationship(Payload):
     properties: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
     #: When it was said; the time of the event when absent.
     stated_at: Moment | None = None
+    #: Who said it, of a relationship of another person.
+    stated_by: Name | None = None
     source_events: tuple[Name, ...] = ()
 
 

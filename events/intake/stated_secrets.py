@@ -68,15 +68,10 @@ _NAME_BEFORE_CHARS = 20
 #: Characters between the beginning of a reversed statement and that of its name, and of the name, at most.
 _REVERSED_BEFORE_CHARS = 160
 _REVERSED_NAME_CHARS = 40
-#: The name of a secret in a question, and the kinds that people call so.
-_NAMED = re.compile(
+#: The name of a secret; its group is `password`, `pin` or `code`.
+SECRET_NAME = re.compile(
     rf"(?<!\w)(?:(?P<password>{_ACCESS_WORD})|(?P<pin>{_PIN})|(?P<code>{_CODE}))s?(?!\w)", re.IGNORECASE
 )
-_KINDS_BY_NAME = {
-    "password": frozenset({"password", "code"}),
-    "pin": frozenset({"pin", "code"}),
-    "code": frozenset({"code", "pin", "one-time code", "card code"}),
-}
 #: What a household shares has everyday codes, which its members ask their memory for.
 _HOUSEHOLD = re.compile(
     r"wi-?fi|wlan|w-lan|router|hotspot|(?<!\w)(?:(?:home |guest )?network|guests?|netzwerk|heimnetz|g[aä]ste\w{0,10}"
@@ -207,14 +202,6 @@ def _around(starts: Sequence[int]) -> Iterator[tuple[int, int]]:
         end = start + _REVERSED_NAME_CHARS
     if end:
         yield max(begin, 0), end
-
-
-def requested_kinds(query: str) -> frozenset[str]:
-    """Return the kinds of secrets that a question names: `wifi password?`, `which code has the door`."""
-    kinds: set[str] = set()
-    for word in _NAMED.finditer(query):
-        kinds |= _KINDS_BY_NAME[word.lastgroup or ""]
-    return frozenset(kinds)
 
 
 def _secret(match: re.Match[str], text: str) -> Secret | None:

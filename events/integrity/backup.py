@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
-from recollect.events.envelope import now_us
-from recollect.events.errors import ForeignFile, InvalidInput, StorageError
+from recollect.events.encryption.key_store import KID_BYTES
+from recollect.events.envelope import ENCODING_AES, Head, now_us
+from recollect.events.errors import ForeignFile, InvalidInput, KeyMissing, StorageError
 from recollect.events.integrity.parallel_verify import verify_all
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
@@ -49,15 +52,19 @@ def backup(log: Path, target: Path, *, on_progress: OnProgress | None = None) ->
     return events
 
 
-def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -> int:
+def restore(source: Path, log: Path, *, key_store: Path | None = None, on_progress: OnProgress | None = None) -> int:
     """Replace the file `log` by the backup in the folder `source` and return the number of its events.
 
     The backup is first copied to the same disk and verified. The old log and archive are renamed, not deleted. No
     process may have the log open. Read models that have projected later events than the backup has must be rebuilt
     before they are read.
 
+    Parameters:
+        key_store: the key store that must have the keys of all encrypted events; None: they are not looked for.
+
     Raises:
         InvalidInput: `source` is not a backup. ForeignFile: its chain is broken. StorageError: the disk failed.
+        KeyMissing: keys are not in `key_store`; nothing was changed.
     """
     if not (source / LOG_NAME).is_file():
         raise InvalidInput(f"is not a backup: it has no file {LOG_NAME}", field=str(source))
@@ -67,6 +74,13 @@ def restore(source: Path, log: Path, *, on_progress: OnProgress | None = None) -
         make_private_folder(log.parent)
         _copy(source / LOG_NAME, source / ARCHIVE_NAME, incoming, on_progress)
         events = _verified_events(incoming)
+        missing = 0 if key_store is None else _missing_keys(incoming, key_store)
+        if missing:
+            shutil.rmtree(incoming)
+            raise KeyMissing(
+                f"{key_store} does not have {missing} of the keys of the backup, and events cannot be read without "
+                "their key; nothing was changed"
+            )
         _set_aside(log, archive)
         if (incoming / ARCHIVE_NAME).exists():
             (incoming / ARCHIVE_NAME).rename(archive)
@@ -155,6 +169,29 @@ def _verified_events(folder: Path) -> int:
     finally:
         log.close()
     return events
+
+
+def _missing_keys(folder: Path, key_store: Path) -> int:
+    """Return how many keys of the events in a copy are not in a key store; one that an erasure destroyed is in it."""
+    log = SqliteLog(folder / LOG_NAME)
+    try:
+        needed = {kid for head in each_head(log) for kid in _kids(log, head)}
+    finally:
+        log.close()
+    if not needed or not key_store.is_file():
+        return len(needed)
+    with closing(connect(key_store, readonly=True)) as connection:
+        kids: list[tuple[Any, ...]] = connection.execute("SELECT kid FROM data_keys").fetchall()
+    return len(needed - {kid for (kid,) in kids})
+
+
+def _kids(log: SqliteLog, head: Head) -> Iterator[bytes]:
+    """Yield the id of the key of each encrypted event of a namespace."""
+    after = 0
+    while after < head.version:
+        events = log.read_stored(head.namespace, after=after)
+        yield from (event.payload[:KID_BYTES] for event in events if event.encoding == ENCODING_AES)
+        after = events[-1].version if events else head.version
 
 
 def _set_aside(log: Path, archive: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -21,7 +22,11 @@ _CHECKPOINT_SECONDS_MAX = 10.0
 #: Seconds between two tries to set the journal of a new file; another process sets it within milliseconds.
 _JOURNAL_RETRY_SECONDS = 0.005
 
-_DISK_FULL = "{path}: the disk is full; free some space, then send the same again"
+_DISK_FULL = "{path}: the disk is full; free some space, then do the same again"
+#: Bytes of free space below which an error of SQLite is one of a full disk. Even a reader needs a file next to a
+#: database with a WAL: 32 KiB for 16 MiB, 1 MiB for 512 MiB. Without room for it, SQLite reports an I/O error, or that
+#: the database cannot be opened.
+_FULL_BYTES = 1 << 20
 #: SQLite's message for a file whose header has an unknown format, which it reports as an error in the SQL.
 _NO_FORMAT = "unsupported file format"
 _CANNOT_WRITE = "{path} cannot be written; check its owner, its mode and how its disk is mounted"
@@ -152,15 +157,19 @@ def _system_error(error: OSError, path: Path) -> StorageError:
             return ReadOnly(_CANNOT_WRITE.format(path=path))
         case errno.ENOSPC | errno.EDQUOT:
             return DiskFull(_DISK_FULL.format(path=path))
+        case errno.ENOENT | errno.ENOTDIR | errno.EEXIST:
+            return StorageError(
+                f"{path} cannot be opened or created ({error.strerror}); check its folder, or name another with --data"
+            )
         case _:
             return StorageError(f"{path}: {error.strerror or error}")
 
 
 def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
     """Return the `StorageError` for an error of SQLite; None for an error of the program."""
+    if _is_of_full_disk(error, path):
+        return DiskFull(_DISK_FULL.format(path=path))
     match error:
-        case apsw.FullError():
-            return DiskFull(_DISK_FULL.format(path=path))
         case apsw.ReadOnlyError() | apsw.PermissionsError():
             return ReadOnly(_CANNOT_WRITE.format(path=path))
         case apsw.CantOpenError():
@@ -179,6 +188,34 @@ def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
             return StorageError(f"{path}: the disk reports an error ({error}); check the disk")
         case _:
             return None
+
+
+def _is_of_full_disk(error: BaseException, path: Path) -> bool:
+    """Return whether a full disk is the reason of an error of SQLite.
+
+    SQLite rolls a transaction back when the disk is full. The `ROLLBACK` after it fails with an error in the SQL, whose
+    context is the error of the full disk.
+    """
+    if isinstance(error, apsw.IOError | apsw.CantOpenError | apsw.SQLError) and is_full(path):
+        return True
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, apsw.FullError):
+        cause = cause.__context__
+    return cause is not None
+
+
+def is_full(path: Path) -> bool:
+    """Return whether the disk of a file, which may be missing, has no room left for what SQLite needs to read it."""
+    try:
+        existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        disk = os.statvfs(existing)
+    except (OSError, StopIteration, AttributeError):
+        # Windows has no `statvfs`; its SQLite reports a full disk as such.
+        return False
+    if disk.f_flag & os.ST_RDONLY:
+        return False
+    has_no_files_left = disk.f_files > 0 and disk.f_favail == 0
+    return disk.f_bavail * disk.f_frsize < _FULL_BYTES or has_no_files_left
 
 
 def rename_database(path: Path, suffix: str) -> list[Path]:

@@ -27,6 +27,6 @@ def distill(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot
 def _distilled(context: JobContext, namespace: str, snapshot: Snapshot, compressed: EpisodeRow) -> EventDraft:
     """Return `episode.distilled`, made from the sources of a summary, since the summary may lack what matters now."""
     versions = snapshot.episodes.source_versions(compressed.version)
-    turns = read_turns(context.log, namespace, versions) or [compressed]
+    turns = read_turns(context.log, namespace, versions, snapshot.days) or [compressed]
     summary = summarise_episodes(context, namespace, snapshot, turns, share=context.settings.compaction.distilled_share)
     return episode_distilled(compressed, summary)

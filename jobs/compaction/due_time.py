@@ -50,7 +50,7 @@ def _compression_times(settings: CompactionSettings, snapshot: Snapshot) -> Iter
     after_us = int(settings.compress_after_hours * _HOUR_US)
     last_us = snapshot.sessions.last_activity()
     for group in snapshot.due.unsummarised_days():
-        due_us = (group.day + 1) * DAY_US
+        due_us = group.end_us
         if group.session_id is not None:
             due_us = min(due_us, max(group.last_us, last_us.get(group.session_id, 0)))
         yield due_us + after_us

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from recollect.events.envelope import DAY_US
+from recollect.projections.queries.day_zone import day_end_us
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -13,15 +13,15 @@ def due_batches(snapshot: Snapshot, cutoff_us: int, turns_max: int) -> Iterator[
     """Yield the raw episodes from before `cutoff_us` in batches; each becomes one summary.
 
     A session without activity since `cutoff_us` is one batch. Of an active session, and of messages without a session,
-    each complete day (UTC) is one batch. A batch of more than `turns_max` episodes is split.
+    each complete day, in its zone, is one batch. A batch of more than `turns_max` episodes is split.
     """
     last = snapshot.sessions.last_activity()
     groups: dict[tuple[str | None, int | None], list[EpisodeRow]] = {}
     for raw in snapshot.episodes.unsummarised_before(cutoff_us):
         is_quiet = raw.session_id is not None and last.get(raw.session_id, 0) < cutoff_us
-        day = None if is_quiet else raw.occurred_at_us // DAY_US
-        if day is None or (day + 1) * DAY_US <= cutoff_us:
-            groups.setdefault((raw.session_id, day), []).append(raw)
+        end_us = None if is_quiet else day_end_us(raw.occurred_at_us, raw.utc_offset or 0)
+        if end_us is None or end_us <= cutoff_us:
+            groups.setdefault((raw.session_id, end_us), []).append(raw)
     for group in groups.values():
         yield from _split(group, turns_max)
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from recollect.events.envelope import datetime_of
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
 from recollect.jobs.llm.grounding import SENTENCE_SHARE_MIN, Evidence, SourceLine
@@ -52,7 +51,7 @@ def observe_by_llm(llm: LlmClient, namespace: str, turns: Sequence[EpisodeRow], 
     answer = llm.ask(namespace, "observe", lines, LlmNotes)
     if answer is None:
         return None
-    dates = [f"{datetime_of(turn.occurred_at_us):%Y-%m-%d}" for turn in turns]
+    dates = [f"{turn.sent_at:%Y-%m-%d}" for turn in turns]
     return _grounded(answer, Evidence(source_lines(turns)), dates, tokens_max) or None
 
 

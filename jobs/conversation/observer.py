@@ -1,6 +1,7 @@
 """Observer: writes short notes on running conversations, condenses them, and shortens long messages.
 
-A language model writes and condenses the notes when one is configured; without its answer, sentences are selected.
+A language model writes and condenses the notes when one is configured; without its answer, or with one that is shorter
+than a share of the selected sentences, sentences are selected.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from recollect.events.envelope import EventDraft, datetime_of
+from recollect.events.envelope import EventDraft
 from recollect.jobs.conversation.llm_notes import observe_by_llm, reflect_by_llm, turns_of_request
 from recollect.jobs.conversation.topics import topic_boundaries
 from recollect.jobs.derivation.append_derived import append_all_derived
@@ -18,6 +19,7 @@ from recollect.jobs.derivation.derived_events import observations_recorded, obse
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
+from recollect.jobs.summarising.summaries import ENOUGH_SHARE_MIN
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
@@ -49,23 +51,37 @@ def _observations(context: JobContext, namespace: str, snapshot: Snapshot) -> Se
 def _observation_event(context: JobContext, namespace: str, snapshot: Snapshot, session_id: str) -> EventDraft:
     """Return `observations.recorded` for the next unobserved turns of a session."""
     turns = snapshot.episodes.unobserved_turns(session_id, limit=_EVENT_TURNS_MAX)
+    by_llm = None
     tokens_max = context.settings.conversation.observations_tokens_max
     if context.llm is not None:
         read = turns_of_request(turns)
-        notes = observe_by_llm(context.llm, namespace, read, tokens_max)
-        if notes is not None:
-            return observations_recorded(session_id, read, notes)
+        by_llm = observe_by_llm(context.llm, namespace, read, tokens_max)
+        turns = turns if by_llm is None else read
+    by_rules = _selected_lines(context, namespace, snapshot, turns, tokens_max)
+    if by_llm is not None and _tokens(by_llm) >= ENOUGH_SHARE_MIN * _tokens(by_rules):
+        return observations_recorded(session_id, turns, by_llm)
+    return observations_recorded(session_id, turns, by_rules or ["(nothing was said)"])
+
+
+def _selected_lines(
+    context: JobContext, namespace: str, snapshot: Snapshot, turns: Sequence[EpisodeRow], tokens_max: int
+) -> list[str]:
+    """Return the most informative sentences of each run of turns, with the date of its first turn."""
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     observations: list[str] = []
-    tokens_left = tokens_max
     for segment in _segments(turns, [vectors.get(turn.version) for turn in turns]):
         line_tokens = min(_LINE_TOKENS_MAX, int(_SHARE * sum(estimate_tokens(turn.line()) for turn in segment)) + 12)
         text = summarise(segment, [vectors.get(turn.version) for turn in segment], line_tokens)
-        line = f"[{datetime_of(segment[0].occurred_at_us):%Y-%m-%d}] {text}"
-        if text and estimate_tokens(line) <= tokens_left:
+        line = f"[{segment[0].sent_at:%Y-%m-%d}] {text}"
+        if text and estimate_tokens(line) <= tokens_max:
             observations.append(line)
-            tokens_left -= estimate_tokens(line)
-    return observations_recorded(session_id, turns, observations or ["(nothing was said)"])
+            tokens_max -= estimate_tokens(line)
+    return observations
+
+
+def _tokens(lines: Sequence[str]) -> int:
+    """Return the estimated tokens of lines."""
+    return sum(map(estimate_tokens, lines))
 
 
 def _segments(turns: Sequence[EpisodeRow], vectors: Sequence[Any]) -> Iterator[list[EpisodeRow]]:

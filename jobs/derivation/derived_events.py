@@ -1,7 +1,7 @@
 """Derived events: the drafts that jobs append, one function for each type.
 
 An id is a hash of the job and the ids of its sources, so that two workers that derive the same event append it once.
-The event takes the time of its sources, or of the run if it has none.
+The event takes the time and the zone of its sources, or of the run if it has none.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def facts_extracted(
 def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expires_after_us: int) -> EventDraft:
     """Return `episodes.compressed`: the summary of a group of raw episodes of one session."""
     # The time is that of the last source, so that every worker derives the same event at any time.
-    occurred_at_us = max(raw.occurred_at_us for raw in group)
+    last = max(group, key=lambda raw: raw.occurred_at_us)
     return draft(
         {
             "id": derived_id("compress", *(raw.id for raw in group)),
             "type": "episodes.compressed",
             "session_id": group[0].session_id,
-            "occurred_at": datetime_of(occurred_at_us),
+            "occurred_at": last.sent_at,
             "actor": "compaction",
             "payload": {
                 "text": summary.text,
@@ -74,7 +74,7 @@ def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expire
                 "importance": max(raw.importance for raw in group),
                 "token_count": summary.token_count,
                 "source_tokens": summary.source_tokens,
-                "expires_at": datetime_of(occurred_at_us + expires_after_us),
+                "expires_at": datetime_of(last.occurred_at_us + expires_after_us),
             },
         }
     )
@@ -87,7 +87,7 @@ def episode_distilled(compressed: EpisodeRow, summary: Summary) -> EventDraft:
             "id": derived_id("distill", compressed.id),
             "type": "episode.distilled",
             "session_id": compressed.session_id,
-            "occurred_at": datetime_of(compressed.occurred_at_us),
+            "occurred_at": compressed.sent_at,
             "actor": "compaction",
             "payload": {
                 "text": summary.text,
@@ -107,7 +107,7 @@ def conversation_compacted(session_id: str, turns: Sequence[EpisodeRow], summary
             "id": derived_id("window", session_id, turns[-1].id),
             "type": "conversation.compacted",
             "session_id": session_id,
-            "occurred_at": datetime_of(turns[-1].occurred_at_us),
+            "occurred_at": turns[-1].sent_at,
             "actor": "window",
             "payload": {
                 "text": summary.text,
@@ -187,7 +187,7 @@ def observations_recorded(session_id: str, turns: Sequence[EpisodeRow], observat
             "id": derived_id("observe", session_id, turns[-1].id),
             "type": "observations.recorded",
             "session_id": session_id,
-            "occurred_at": datetime_of(turns[-1].occurred_at_us),
+            "occurred_at": turns[-1].sent_at,
             "actor": "observer",
             "payload": {
                 "observations": observations,

@@ -128,7 +128,9 @@ class _Selection:
         #: Fingerprints of the memories that are made again, by their ids.
         self._remade: dict[str, bytes] = {}
         #: Care for them.
-        self.care: list[Care] = []
+        self._care: list[Care] = []
+        #: Pseudonyms of the care events that were undone.
+        self._undone: set[bytes] = set()
 
     def direct(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
         """Return whether the request names the event."""
@@ -151,6 +153,10 @@ class _Selection:
         if chosen:
             self._note(event, payload)
         return chosen
+
+    def care(self) -> list[Care]:
+        """Return the care for memories that are made again, without what was undone."""
+        return [care for care in self._care if care.event not in self._undone]
 
     def note_erased(self, event: RecordedEvent) -> None:
         """Note an event that is erased already: what was derived from it may still be there after a kill."""
@@ -238,7 +244,10 @@ class _Selection:
             self._remade.update(extracted_memories(self._keys, event, payload, self._is_gone))
         fingerprint = self._remade.get(payload.get(CARE_FIELDS.get(event.type, ""), ""))
         if fingerprint is not None:
-            self.care.append(care_of(self._keys, event, payload, fingerprint))
+            self._care.append(care_of(self._keys, event, payload, fingerprint))
+        if event.type == "edit.undone":
+            edit = self._keys.pseudonym("event", self._namespace, payload.get("event_id", ""))
+            (self._undone.discard if payload.get("again") else self._undone.add)(edit)
         self._erased.add(event.id)
         if event.type in EPISODE_TYPES:
             self._read_by_model = True
@@ -282,7 +291,7 @@ def plan_erasure(log: EventLog, namespace: str, scope: Scope, pseudonyms: Iterab
                     plan.add(event, derived=False)
                 elif selection.derived(event, payload):
                     plan.add(event, derived=True)
-    plan.care = selection.care
+    plan.care = selection.care()
     return plan
 
 

@@ -61,7 +61,7 @@ class Conversation:
         message = self._messages.get(speaker, 0)
         before = self._people.get(speaker, {})
         self._people[speaker] = {
-            gender: before[gender] if before.get(gender, ("", 0))[0] == words else (words, message)
+            gender: before[gender] if gender in before and before[gender][0] == words else (words, message)
             for gender, words in people.items()
         }
 

@@ -99,7 +99,7 @@ _HAD = re.compile(
     r"\b(?:(?:my|our) |the (?=missus|wife\b|hubby))(?P<which>(?:(?:younger|older|little|big|youngest|oldest|twin|baby) )?"
     r"(?P<noun>husband|wife|boyfriend|girlfriend|fiancée?|fiancee?|partner|missus|son|daughter|kids|children|sons|daughters|sister|brother|sisters|brothers|"
     r"twins|grandson|granddaughter|grandkids|grandchildren|stepson|stepdaughter|niece|nephew|cousin|roommate|flatmate|dog|cat|dogs|cats|puppy|kitten|"
-    r"therapist|apprentice|landlord|landlady))\b(?!'s|,| ?$| (?:are (?:our|the)|deserve|should|must|friend|food|person|people|lover|in-law|cousin|(?-i:[A-ZÀ-Þ])))",
+    r"therapist|apprentice|landlord|landlady))\b(?!-|'s|,| ?$| (?:are (?:our|the)|deserve|should|must|friend|food|person|people|lover|in-law|cousin|(?-i:[A-ZÀ-Þ])))",
     re.IGNORECASE,
 )
 #: Words of the value of an attribute; a longer one tells more than a value.

@@ -1,7 +1,8 @@
-"""Endings: finds what no longer holds in a sentence: `I quit my job`, `we don't live in Oslo any more`, `forget …`.
+"""Endings: finds what no longer holds in a sentence: `I quit my job`, `we don't live in Oslo any more`.
 
 An ending names a subject, the predicates that it may end, and the words of what ends; `Facts.end` matches it with the
-facts of the subject. A negated sentence is read by the rules of facts without its negation, so that an ending
+facts of the subject. What it names has to be of the same kind and of now: `I was fired when I was 18` ends nothing, and
+`I sold it` ends what the sentence calls mine. A negated sentence is read by the rules of facts without its negation, so that an ending
 understands every statement that a fact does.
 """
 
@@ -36,18 +37,12 @@ _NEGATIONS = (
 )
 #: What precedes the verb when it needs no `s`.
 _FIRST_PERSON = re.compile(r"\b(?:I|[Ww]e)\s+(?:\w+\s+)?$")
-_FORGET = re.compile(
-    r"^(?:ok(?:ay)?,?\s+|oh,?\s+|ah,?\s+|actually,?\s+|please,?\s+|and\s+|so\s+|you can\s+)*"
-    r"(?:forget|never ?mind|ignore|disregard|scratch)\b\s*(?P<rest>.{0,200})$",
-    re.IGNORECASE,
-)
-#: Words between `forget` and what is to be forgotten.
-_SAYING = re.compile(
-    r"^(?:about|that|what|the thing|everything|anything|I|you|we|ever|just|have|had|said|told|mentioned|wrote|know|"
-    r"knew|to|of|me)\b\s*",
-    re.IGNORECASE,
-)
 _CLAUSE_END = re.compile(r"[,;]\s|(?<=\S)\s++(?:but|because|since|and (?:I|we|she|he|they))\b")
+#: `Deploys are now on Tuesdays instead of Wednesdays` ends what says that deploys are on Wednesdays.
+_INSTEAD = re.compile(
+    r"^(?:(?:the|our|my|now|and|so|ok)\s){0,2}(?P<what>[\w-]{3,20})\s(?:is|are|happens?|takes? place)\b[^.;]{1,60}?\binstead of (?:on |in |at )?(?P<old>[\w-]{2,20})",
+    re.IGNORECASE,
+)
 #: Sentences about what is still to be done.
 _UNDONE = re.compile(
     r"\b(?:need|have|has|want|going|about|try|trying|plan|remember|forgot|supposed)\s+to\b|"
@@ -61,6 +56,27 @@ _ABOUT_WORDS_MAX = 12
 
 #: Words before the first word of a pattern.
 _AUXILIARIES = re.compile(r"(?:(?:have|has|had|just|finally|already|recently|now|officially)\s+)*")
+#: A time of the past that the speaker tells of: what ended then is not what holds now.
+_PAST_LIFE = re.compile(
+    r"\b(?:when (?:I|we|he|she|they) (?:was|were) (?!\w+ing\b)|as an? (?:\w{2,12} )?(?:kid|child|teen\w{0,5}|boy|girl|student|baby)\b|back (?:then|when|in)\b|"
+    r"(?:\d+|few|couple of|many|several|some|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty) years (?:ago|back|before)|(?:years|decades|ages) ago|"
+    r"in (?:my|his|her|their) (?:\w{2,8} )?(?:twenties|thirties|forties|teens|\d0s|youth|childhood)|growing up|in (?:college|university|uni|high school|school)\b|"
+    r"at (?:school|university|uni|college)\b|once upon a time|that (?:year|summer|winter|time)\b|in (?:19\d\d|200\d|201\d)\b|in the (?:nineties|eighties|seventies|sixties|\d0s))",
+    re.IGNORECASE,
+)
+#: What ends for some hours only: `I left the office early`, `no more cello today`.
+_FOR_NOW = re.compile(
+    r"\b(?:left|out of|quit) [\w' ]{0,40}\bearly\b|\bno more [\w' ]{1,30}\b(?:today|tonight|for (?:today|now|a while))\b|"
+    r"\bfor (?:the day|tonight|a while|the moment)\b",
+    re.IGNORECASE,
+)
+#: A thing that the sentence calls the speaker's, before a pronoun that means it.
+_OWN_THING = re.compile(
+    r"\b(?:my|our)((?:\s(?!(?:and|but|so|then|because)\b)[\w-]{2,20}){1,3}?)(?=,| and\b| but\b| so\b| then\b|\s\w+ed\b|\s(?:is|was|has|had|got)\b)",
+    re.IGNORECASE,
+)
+_ANY_THING = re.compile(r"\b(?:an?|the|my|our|his|her|their|some|this|that)\s[\w-]{2,20}", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?:it|them|that|this|these|those|him|her|one|everything|something)\b", re.IGNORECASE)
 #: What a person no longer has after death.
 _ENDED_BY_DEATH = ("lives in", "lives with", "works at", "works as", "studies at", "age is")
 
@@ -82,8 +98,6 @@ class _EndingRule:
     types: tuple[str, ...]
     #: The placeholder that names what ends; `who`: the subject is what ends. None: the value of `ends`.
     about: str | None
-    #: Whether only a name counts as `about`; `the bank` may be any employer.
-    names_only: bool
 
 
 @cache
@@ -113,49 +127,36 @@ def _compiled(tables: list[dict[str, Any]]) -> Iterator[_EndingRule]:
             ends=tuple(table.get("ends", ())),
             types=tuple(table.get("types", ())),
             about=table.get("about"),
-            names_only=table.get("names_only", False),
         )
         for table in tables
         for pattern in table["say"]
     )
 
 
-def find_endings(sentence: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
+def find_endings(sentence: str, before: Sequence[PriorStatement], last: PriorStatement | None = None) -> Iterator[Item]:
     """Yield the endings in a sentence with expanded contractions: predicates, types, `about`, words of the subject.
 
     Parameters:
         before: earlier statements of the speaker, oldest first.
+        last: the last statement of the speaker in the conversation, which `it` may mean.
     """
-    forget = _FORGET.match(sentence)
-    if forget is not None:
-        yield from _forgotten(forget["rest"], before)
+    if _PAST_LIFE.search(sentence) or _FOR_NOW.search(sentence):
         return
     cancelled = [*cancelled_events(sentence)]
     if cancelled:
         yield {"who": "I", "predicates": cancelled}
+    instead = _INSTEAD.search(sentence)
+    if instead is not None:
+        yield {"who": "I", "about": f"{instead['what']} {instead['old']}"}
     seen: set[frozenset[str]] = set()
-    for item in [*_by_rules(sentence), *_negated(sentence), *_completed_tasks(sentence, before)]:
+    for item in [*_by_rules(sentence, last), *_negated(sentence), *_completed_tasks(sentence, before)]:
         stems = content_stems(item.get("about", ""))
         if not stems or stems not in seen:
             yield item
         seen.add(stems)
 
 
-def _forgotten(rest: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
-    """Yield what `forget …` retracts: what it names, or the last statement for `forget that`."""
-    about = _CLAUSE_END.split(rest, maxsplit=1)[0].strip()
-    # "Never mind, look at this" forgets nothing.
-    has_object = about.strip(" ,;:.-") != ""
-    while (saying := _SAYING.match(about)) is not None:
-        about = about[saying.end() :]
-    if content_stems(about):
-        if len(about.split()) <= _ABOUT_WORDS_MAX:
-            yield {"who": "I", "about": about, "retracted": True}
-    elif has_object and before:
-        yield {"who": "I", "predicates": [before[-1].predicate], "about": before[-1].object, "retracted": True}
-
-
-def _by_rules(sentence: str) -> Iterator[Item]:
+def _by_rules(sentence: str, last: PriorStatement | None) -> Iterator[Item]:
     """Yield the endings of the patterns of `rules.toml`: at each clause, those of the first table that matches."""
     end = 0
     for begin in clause_begins(sentence):
@@ -176,7 +177,10 @@ def _by_rules(sentence: str) -> Iterator[Item]:
                 subject_words = subject["who"] if subject is not None else "I"
             if match is not None:
                 end = match.end()
-                yield _item(rule, subject_words, match)
+                item = _item(rule, subject_words, match, sentence, last)
+                if item is None:
+                    break
+                yield item
                 if rule.about == "who":
                     yield {"who": subject_words, "predicates": [*_ENDED_BY_DEATH]}
                 break
@@ -197,8 +201,10 @@ def _after_auxiliaries(sentence: str, start: int) -> int:
     return start if auxiliaries is None else auxiliaries.end()
 
 
-def _item(rule: _EndingRule, subject: str, match: re.Match[str]) -> Item:
-    """Return the ending of a match."""
+def _item(
+    rule: _EndingRule, subject: str, match: re.Match[str], sentence: str, last: PriorStatement | None
+) -> Item | None:
+    """Return the ending of a match; None when it names no thing, or by a pronoun without one reading."""
     item: Item = {"who": subject}
     about = subject if rule.about == "who" else match.groupdict().get(rule.about or "")
     if rule.about == "who":
@@ -207,9 +213,23 @@ def _item(rule: _EndingRule, subject: str, match: re.Match[str]) -> Item:
         item["predicates"] = [*rule.ends]
     if rule.types:
         item["types"] = [*rule.types]
-    if about and not (rule.names_only and about == about.lower()):
+    if about and not content_stems(about):
+        about = _thing_meant(sentence[: match.start()], about.strip(), rule, last)
+        if about is None:
+            return None
+    if about:
         item["about"] = about.strip()
     return item
+
+
+def _thing_meant(before: str, pronoun: str, rule: _EndingRule, last: PriorStatement | None) -> str | None:
+    """Return the only thing that a pronoun can mean: what the sentence calls mine before, or else the last statement."""
+    if _PRONOUN.match(pronoun) is None:
+        return None
+    if _ANY_THING.search(before):
+        things = _OWN_THING.findall(before)
+        return things[0] if len(things) == 1 and len(_ANY_THING.findall(before)) == 1 else None
+    return last.object if last is not None and canonical(last.predicate) in rule.ends else None
 
 
 def _negated(sentence: str) -> Iterator[Item]:
@@ -224,9 +244,11 @@ def _negated(sentence: str) -> Iterator[Item]:
             text = f"{positive[: match.start()]}{verb} {positive[match.end() :].lstrip()}"
             facts = [fact for fact in matches(text) if fact.rule.kind == "fact" and fact.rule.type != "event"]
             for fact in facts:
-                is_name = fact.object != fact.object.lower()
                 has_one = has_one_value(canonical(fact.predicate))
-                about = {} if has_cue and has_one and not is_name else {"about": fact.object}
+                # `I no longer live there` has no place, and one home can be meant.
+                about = {} if has_cue and has_one and not content_stems(fact.object) else {"about": fact.object}
+                if "about" in about and not content_stems(fact.object):
+                    continue
                 yield {"who": fact.subject, "predicates": [fact.predicate], **about}
             if facts:
                 return

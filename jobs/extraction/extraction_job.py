@@ -1,10 +1,10 @@
-"""Extraction job: reads each message once, by rules or a language model, and appends the extracted items."""
+"""Extraction job: reads each message once, by rules and a language model, and appends the extracted items."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -26,12 +26,14 @@ from recollect.events.catalogue import (
 )
 from recollect.events.envelope import EventDraft, RecordedEvent, datetime_of, microseconds
 from recollect.events.intake.recalled_context import strip_recalled
+from recollect.events.local_time import fixed_zone, local_time
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
+from recollect.jobs.extraction.item_merge import merged_items, sources_of
 from recollect.jobs.extraction.llm_extractor import extract_by_llm
 from recollect.jobs.extraction.rule_extractor import (
     SECONDS_MAX,
@@ -43,6 +45,7 @@ from recollect.jobs.extraction.rule_extractor import (
 from recollect.jobs.job_settings import QUIET_US
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
+from recollect.projections.projector.stated_fact import voice_of
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
@@ -85,6 +88,8 @@ _EARLIER_TURNS_MAX = 8
 _LLM_CHARS_MAX = 12_000
 #: Latest statements of memory that a request shows.
 _LLM_STATEMENTS_MAX = 30
+#: Kinds whose items have their speaker, when it is not their subject.
+_ATTRIBUTED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "relationships"))
 #: Roles whose messages are read; tools and systems state nothing about people.
 _ROLES = ("user", "assistant")
 
@@ -128,13 +133,13 @@ def _extraction(
     started_seconds = time.thread_time()
     items, extractor = _extract_items(context, namespace, snapshot, messages, seconds_max)
     said_us = _said_us(items, messages, last)
-    items = _recordable(_dated(items, messages, said_us))
+    items = _recordable(_dated(_attributed(items, messages), messages, said_us))
     quiet = now_us - last.occurred_at_us >= QUIET_US
     deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
     deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
     if deferred and not uses_llm and len(messages) < settings.extraction.extraction_messages_max:
         return []
-    sources = list(dict.fromkeys(id for extracted in items for id in _sources(extracted.item))) or [last.id]
+    sources = list(dict.fromkeys(id for extracted in items for id in sources_of(extracted.item))) or [last.id]
     return [
         facts_extracted(
             last.id,
@@ -150,12 +155,12 @@ def _extraction(
 def _extract_items(
     context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
 ) -> tuple[list[ExtractedItem], str]:
-    """Return the items of `messages` and the name of the extractor: the language model, or the rules without one."""
+    """Return the items of `messages` and the name of the extractor: the rules, or the language model that adds to them."""
     before = [
         *snapshot.knowledge.open_tasks(_OPEN_TASKS_MAX),
         *snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX),
     ]
-    statements = before[-_LLM_STATEMENTS_MAX:]
+    statements_before = len(before)
     by_rules: list[ExtractedItem] = []
     conversations = _conversations(snapshot)
     messages = [*_outside_of_play(messages, conversations)]
@@ -164,17 +169,19 @@ def _extract_items(
             raise InterruptedError("the worker is stopping; the messages are read again later")
         conversation = conversations.of(message.session_id)
         by_rules += _extract_by_rules(namespace, message, before, conversation, seconds_max)
-    entities = extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
-    by_rules += entities
+    by_rules += extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
     if context.llm is None or not messages:
         return by_rules, RULES
-    by_llm = extract_by_llm(context.llm, namespace, messages, _earlier_turns(snapshot, messages), statements)
+    statements = before[:statements_before][-_LLM_STATEMENTS_MAX:]
+    read_by_rules = before[statements_before:]
+    earlier = _earlier_turns(snapshot, messages)
+    by_llm = extract_by_llm(context.llm, namespace, messages, earlier, statements, read_by_rules)
     if by_llm is None:
         return by_rules, RULES
     if by_llm and all(extracted.kind == "rejected" for extracted in by_llm):
         # A model that only invents has not read the messages.
         return [*by_llm, *by_rules], RULES
-    return [*by_llm, *_exact_items(by_rules, by_llm), *_unnamed_by(by_llm, entities)], context.llm.name
+    return merged_items(by_rules, by_llm, context.settings.extraction.extraction_confidence_min), context.llm.name
 
 
 def _conversations(snapshot: Snapshot) -> Conversations:
@@ -196,12 +203,6 @@ def _outside_of_play(messages: Iterable[IncomingMessage], conversations: Convers
             yield message if own == message.text else message._replace(text=own)
 
 
-def _unnamed_by(by_llm: Sequence[ExtractedItem], entities: Sequence[ExtractedItem]) -> Iterator[ExtractedItem]:
-    """Yield the entities of the rules that the model does not name with a type."""
-    typed = {item.item["name"].casefold() for item in by_llm if item.kind == "entities" and item.item.get("type")}
-    yield from (extracted for extracted in entities if extracted.item["name"].casefold() not in typed)
-
-
 def _earlier_turns(snapshot: Snapshot, messages: Sequence[IncomingMessage]) -> dict[str | None, Sequence[EarlierTurn]]:
     """Return the messages before `messages`, by session."""
     through = snapshot.progress.job_cursor("extraction")
@@ -210,30 +211,6 @@ def _earlier_turns(snapshot: Snapshot, messages: Sequence[IncomingMessage]) -> d
         session_id: snapshot.sessions.earlier_turns(session_id, through=through, limit=_EARLIER_TURNS_MAX)
         for session_id in sessions
     }
-
-
-def _exact_items(by_rules: Sequence[ExtractedItem], by_llm: Sequence[ExtractedItem]) -> Iterator[ExtractedItem]:
-    """Yield the items that rules find exactly: dates, questions, instructions, retractions, and listed procedures."""
-    by_llm_from = {(_exact_kind(extracted), id) for extracted in by_llm for id in _sources(extracted.item)}
-    for extracted in by_rules:
-        kind = _exact_kind(extracted)
-        # An instruction of the rules stands by its words; the model's, of the same message, is the same one.
-        if kind in _DEFERRED_KINDS or (kind is not None and (kind, _sources(extracted.item)[0]) not in by_llm_from):
-            yield extracted
-
-
-def _exact_kind(extracted: ExtractedItem) -> str | None:
-    """Return the kind of an item that rules find exactly; None for other items."""
-    match extracted:
-        case ExtractedItem("endings", {"retracted": True}):
-            return "retractions"
-        # Only an instruction has `standing`.
-        case ExtractedItem("preferences", {"standing": _}):
-            return "instructions"
-        case ExtractedItem("dates" | "questions" | "procedures" as kind, _):
-            return kind
-        case _:
-            return None
 
 
 def _extract_by_rules(
@@ -247,13 +224,22 @@ def _extract_by_rules(
     items: list[ExtractedItem] = []
     try:
         extracted = extract_by_rules(message, before, seconds_max=seconds_max, conversation=conversation)
-        items.extend(islice(extracted, _ITEMS_MAX))
+        items.extend(islice((_said_by(message.speaker, item) for item in extracted), _ITEMS_MAX))
     except ExtractionTimeout:
         _logger.warning(
             "Extraction of a message in namespace %.12s took too long; the rest of the message is left out.",
             folder_name(namespace),
         )
     return items
+
+
+def _said_by(speaker: str, extracted: ExtractedItem) -> ExtractedItem:
+    """Return an item of a message with its speaker, when it is about another person."""
+    if extracted.kind in _ATTRIBUTED_KINDS:
+        subject: str = extracted.item.get("subject") or extracted.item["source"]
+        if voice_of(subject, speaker):
+            extracted.item["stated_by"] = speaker
+    return extracted
 
 
 def _next_messages(
@@ -269,11 +255,13 @@ def _next_messages(
     last: RecordedEvent | None = None
     chars_left = chars_max
     while after < snapshot.version and len(messages) < messages_max and (chars_left is None or chars_left > 0):
-        for event in log.read(namespace, after=after, limit=min(1_000, snapshot.version - after)):
+        events = log.read(namespace, after=after, limit=min(1_000, snapshot.version - after))
+        offsets = snapshot.episodes.utc_offsets([event.version for event in events])
+        for event in events:
             after = event.version
             if event.type == "message.added":
                 last = event
-                incoming = _incoming_messages(event)
+                incoming = _incoming_messages(event, offsets)
                 messages += incoming
                 chars_left = None if chars_left is None else chars_left - sum(len(it.text) for it in incoming)
                 if len(messages) >= messages_max or (chars_left is not None and chars_left <= 0):
@@ -281,8 +269,12 @@ def _next_messages(
     return messages, last
 
 
-def _incoming_messages(event: RecordedEvent) -> list[IncomingMessage]:
-    """Return the message of an event, or a message for each of its turns; none for tools and systems."""
+def _incoming_messages(event: RecordedEvent, offsets: Mapping[int, int]) -> list[IncomingMessage]:
+    """Return the message of an event, or a message for each of its turns; none for tools and systems.
+
+    Parameters:
+        offsets: the minutes of the messages east of UTC, by version.
+    """
     payload = event.data()
     if payload["role"] not in _ROLES:
         return []
@@ -295,7 +287,7 @@ def _incoming_messages(event: RecordedEvent) -> list[IncomingMessage]:
             # A turn without a name is by the one who sends the message, or by the other role.
             speaker=turn.get("name") or (episode.speaker if turn["role"] == payload["role"] else turn["role"]),
             text=strip_recalled(turn["text"]),
-            sent_at=datetime_of(event.occurred_at_us),
+            sent_at=local_time(event.occurred_at_us, fixed_zone(offsets.get(event.version) or 0)),
             # An assistant with a name is not a person either.
             is_assistant=turn["role"] == "assistant",
         )
@@ -309,18 +301,34 @@ def _said_us(items: Sequence[ExtractedItem], messages: Sequence[IncomingMessage]
 
     A message without items leaves no trace when it is erased, so the time of the event is not its own.
     """
-    sources = {id for extracted in items for id in _sources(extracted.item)}
+    sources = {id for extracted in items for id in sources_of(extracted.item)}
     times = [microseconds(message.sent_at) for message in messages if message.event_id in sources]
     return max(times, default=last.occurred_at_us)
 
 
+def _attributed(items: Iterable[ExtractedItem], messages: Sequence[IncomingMessage]) -> Iterator[ExtractedItem]:
+    """Yield the items; what a message says about others than its speaker has the speaker."""
+    speakers: dict[str, set[str]] = {}
+    for message in messages:
+        speakers.setdefault(message.event_id, set()).add(message.speaker)
+    for extracted in items:
+        item = extracted.item
+        if extracted.kind in _ATTRIBUTED_KINDS and "stated_by" not in item:
+            subject: str = item.get("subject") or item["source"]
+            said_by = speakers.get(sources_of(item)[0], set())
+            # Of a message with turns of several people, the rules know the speaker; a model does not.
+            if len(said_by) == 1 and voice_of(subject, *said_by):
+                item["stated_by"] = next(iter(said_by))
+        yield extracted
+
+
 def _dated(
-    items: Sequence[ExtractedItem], messages: Sequence[IncomingMessage], event_us: int
+    items: Iterable[ExtractedItem], messages: Sequence[IncomingMessage], event_us: int
 ) -> Iterator[ExtractedItem]:
     """Yield the items with the time of their message, unless it is the time of the event."""
     times = {message.event_id: message.sent_at for message in messages}
     for extracted in items:
-        sent_at = times.get(_sources(extracted.item)[0])
+        sent_at = times.get(sources_of(extracted.item)[0])
         if extracted.kind in _DATED_KINDS and sent_at is not None and sent_at != datetime_of(event_us):
             extracted.item.setdefault("stated_at", sent_at)
         yield extracted
@@ -339,11 +347,6 @@ def _recordable(items: Iterable[ExtractedItem]) -> list[ExtractedItem]:
             break
         recordable.append(extracted)
     return recordable
-
-
-def _sources(item: dict[str, Any]) -> list[str]:
-    """Return the ids of the messages that an item comes from."""
-    return item.get("source_events") or [item["source_event"]]
 
 
 def _by_kind(items: Sequence[ExtractedItem], confidence_min: float) -> dict[str, list[dict[str, Any]]]:

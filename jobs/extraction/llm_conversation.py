@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 
-from recollect.events.envelope import datetime_of
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm.conversation_lines import label
@@ -70,7 +69,7 @@ class LlmConversation:
         if earlier:
             lines.append("Before:")
             lines += [
-                f"- {label(datetime_of(turn.occurred_at_us), turn.speaker, is_assistant=turn.role == 'assistant')}"
+                f"- {label(turn.sent_at, turn.speaker, is_assistant=turn.role == 'assistant')}"
                 f"{turn.text[:_EARLIER_CHARS_MAX]}"
                 for turn in earlier
             ]
@@ -147,7 +146,7 @@ class LlmConversation:
 
     def _turns(self, session_id: str | None) -> list[SourceLine]:
         return [
-            SourceLine(turn.speaker, turn.text[:_EARLIER_CHARS_MAX], datetime_of(turn.occurred_at_us))
+            SourceLine(turn.speaker, turn.text[:_EARLIER_CHARS_MAX], turn.sent_at)
             for turn in self._earlier.get(session_id, ())
         ]
 

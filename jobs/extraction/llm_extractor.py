@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import datetime, time
 from typing import Any
 
 from recollect.jobs.extraction.llm_answer import (
@@ -111,12 +111,14 @@ def extract_by_llm(
     messages: Sequence[IncomingMessage],
     earlier: Mapping[str | None, Sequence[EarlierTurn]],
     before: Sequence[PriorStatement],
+    by_rules: Sequence[PriorStatement] = (),
 ) -> list[ExtractedItem] | None:
     """Return the items that the model reads in `messages`; None when the request failed, or all lines are invented.
 
     Parameters:
         earlier: the messages before `messages`, by session.
         before: statements that memory has, oldest first.
+        by_rules: statements that the rules read in `messages`, which a correction of the model may set right.
     """
     conversation = LlmConversation(messages, earlier, before)
     if not conversation.has_user():
@@ -124,7 +126,7 @@ def extract_by_llm(
     answer = llm.ask(namespace, "extract", conversation.lines(), LlmExtraction)
     if answer is None:
         return None
-    items = list(_Checks(conversation, before).items(answer))
+    items = list(_Checks(conversation, [*before, *by_rules]).items(answer))
     return items if items or answer == LlmExtraction() else None
 
 
@@ -178,8 +180,11 @@ class _Checks:
         if fact.type != "fact":
             item["type"] = fact.type
         for field, day in (("valid_from", fact.since), ("valid_until", fact.until)):
-            if day is not None and own.speaks_of(_midnight(day)):
-                item[field] = _midnight(day)
+            if day is None:
+                continue
+            start = datetime.combine(day, time(), message.sent_at.tzinfo)
+            if own.speaks_of(start):
+                item[field] = start
         if grounded:
             self._statements.append(_statement(message, item))
         yield ExtractedItem("facts" if grounded else "rejected", item)
@@ -411,7 +416,3 @@ def _statement(message: IncomingMessage, fact: Mapping[str, Any]) -> PriorStatem
 
 def _source(message: IncomingMessage) -> dict[str, Any]:
     return {"source_events": [message.event_id]}
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)

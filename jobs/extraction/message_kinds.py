@@ -28,7 +28,12 @@ _PLAY_BEGINS = re.compile(
     r"imagine (?:that )?(?:you|we|i) (?:are|were|am|was) (?:a|an|the|in)\b|imagine (?:you're|you’re|i'm|i’m)\b)|"
     r"\b(?:let(?:'s|’s| us) (?:all )?(?:pretend|role-?\s?play)|(?:do|start|play|try) (?:a |some )?role-?\s?play|"
     r"we are (?:now )?playing (?:a |the )?(?:game|part|role)s?|"
-    r"let(?:'s|’s| us) play\b[^\n.!?]{0,60}[:,;-] ?(?:i'm|i’m|im|i am|i'll|i’ll|you're|you’re|you are|you be|i be)\b|you play (?:a|an|the|my) \w)",
+    r"^\W*role-?\s?play\b|\b(?:act as|you are|be) (?:my|a|an|the) [\w ]{1,30}(?:,| and) i(?:['’]m| am|['’]ll be| will be) (?:a|an|the|your|called)\b|"
+    r"let(?:'s|’s| us) play\b[^\n.!?]{0,60}[:,;-] ?(?:i'm|i’m|im|i am|i'll|i’ll|you're|you’re|you are|you be|i be)\b|you play (?:a|an|the|my) \w)|"
+    r"\byou(?:['’]re| are|['’]ll be| be| will be) (?:a|an|the|my) [\w ]{1,30}(?:,| and) i(?:['’]m|['’]ll| am| be| will be| play)\b|"
+    r"\bi(?:['’]m|['’]ll be| am| will be| play) (?:a|an|the|your) [\w ]{1,30}(?:,| and) you(?:['’]re|['’]ll| are| be| play)\b|"
+    r"\blet(?:'s|’s| us) (?:write|tell|make up|invent) (?:a|an|the|each other) (?:\w+ ){0,2}(?:story|stories|tale|scene|dialogue)\b|"
+    r"\b(?:mock|practi[cs]e) interview\b",
     re.IGNORECASE,
 )
 #: The end of a play, from which on the sender speaks as himself.
@@ -36,7 +41,8 @@ _PLAY_ENDS = re.compile(
     r"\b(?:(?:game|play|role-?\s?play|story|scene|pretending) (?:is |'s )?(?:over|done|finished|ended)|end of (?:the )?(?:game|play|role-?\s?play|story|scene)|"
     r"(?:stop|end|quit|finish|leave) (?:the |this |our |with the )?(?:game|play|playing|pretending|role-?\s?play|roleplaying|story|scene)|"
     r"in real life|out of (?:character|role)|no more (?:pretending|role-?\s?play|playing)|(?:done|finished) (?:playing|pretending)|be yourself again|"
-    r"back to (?:reality|normal|real life|being)|seriously now|jokes? aside)\b",
+    r"back to (?:reality|normal|real life|being)|seriously now|jokes? aside)\b|"
+    r"(?:^|[.!?\n] {0,3})(?:(?:ok(?:ay)?|alright),? )?(?:stop|enough|that's enough|the end)(?= {0,3}(?:[.!?,\n]|$))",
     re.IGNORECASE,
 )
 #: A transcript: a speaker with the time.
@@ -74,6 +80,12 @@ _OWN_CHARS_MAX = 1_500
 def is_role_play(text: str) -> bool:
     """Return whether a message gives the assistant or its sender a role, whose words hold for the play alone."""
     return _PART.search(text) is not None
+
+
+def role_start(text: str) -> int:
+    """Return the position from which on a message gives a role; its length without one."""
+    match = _PART.search(text)
+    return len(text) if match is None else match.start()
 
 
 def is_task_on_text(text: str) -> bool:

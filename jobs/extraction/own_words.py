@@ -6,6 +6,7 @@ import re
 
 from recollect.jobs.extraction.copulas import FIGURE
 from recollect.jobs.extraction.message_kinds import is_about_text
+from recollect.jobs.extraction.text_requests import foreign_start
 
 #: A line that introduces a text: `here is my essay:`.
 _INTRODUCTION = re.compile(
@@ -23,21 +24,28 @@ _FOREIGN_LINE = re.compile(
     r"|[\w.]+\s*(?:=|\(|\+=)|\*{0,2}[A-Z][\w /'-]{1,40}\*{0,2}:\*{0,2}\s+\S.{0,400}$)|[{};]\s*$|=>|\)\s*$(?<=\(\))",
 )
 #: A quotation; an inch mark or a quote within a word begins none.
-_QUOTATION = re.compile(r'(?<![\w"])"(?=\S)[^"]*"(?!\w)|“[^“”]*”')
-#: The first line of a mail, whose text follows, and a line of a log.
-_MAIL_HEADER = re.compile(r"^(?:from|to|subject|sent|date|cc|von|an|betreff|fwd?): ", re.IGNORECASE)
+_QUOTATION = re.compile(
+    r"""(?<![\w"])"(?=\S)[^"]{0,2000}"(?!\w)|“[^“”]{0,2000}”|„[^„“”]{0,2000}[“”]|«[^«»]{0,2000}»|「[^「」]{0,2000}」|『[^『』]{0,2000}』"""
+    r"""|(?<![\w'’‘])['‘](?=\w)[^'‘’\n]{3,400}(?:['’]\w{1,2}\b[^'‘’\n]{0,400}){0,8}['’](?!\w)"""
+)
+#: A statement: a pronoun or a form of `be` or `have`, or several lines.
+_STATES = re.compile(
+    r"\n|\b(?:I|you|he|she|we|they|it|my|your|our|is|are|was|am|have|has|had|don['’]t|always|never|ich|du|wir|mein\w{0,2}|bin|ist|yo|soy|vivo|tengo|es|mi|je|j['’]\w+|suis|mon|ma|io|sono|eu|sou)\b|"
+    r"[我你私僕俺]|(?:です|ます)",
+    re.IGNORECASE,
+)
+#: A line of a log.
 _LOG_LINE = re.compile(r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:")
 
 
-def own_words(text: str) -> str:
-    """Return the lines of a message that its sender states; empty when there are none."""
+def own_words(text: str, speaker: str) -> str:
+    """Return the lines of a message that its sender `speaker` states; empty when there are none."""
     if is_about_text(text):
         return ""
     lines: list[str] = []
-    for line in _without_long_quotations(_CODE_BLOCK.sub("\n", text)).split("\n"):
-        if _MAIL_HEADER.match(line):
-            break
-        if _LOG_LINE.match(line):
+    own = _CODE_BLOCK.sub("\n", text)
+    for line in _without_quoted_statements(own[: foreign_start(own, speaker)]).split("\n"):
+        if _LOG_LINE.match(line) or line.lstrip().startswith((">", "|")):
             continue
         if (
             _FOREIGN_LINE.search(line[:500])
@@ -51,6 +59,6 @@ def own_words(text: str) -> str:
     return "\n".join(lines)
 
 
-def _without_long_quotations(text: str) -> str:
-    """Return a text without the quotations of several lines, whose lines would look like the sender's own."""
-    return _QUOTATION.sub(lambda match: '""' if "\n" in match[0] else match[0], text)
+def _without_quoted_statements(text: str) -> str:
+    """Return a text without its quotations that state something; a name or a title in quotation marks stays."""
+    return _QUOTATION.sub(lambda match: '""' if _STATES.search(match[0]) else match[0], text)

@@ -40,6 +40,8 @@ _NAMED = re.compile(
 )
 #: A person with the relation after the name: `Anna is my sister`, `Wendy, my mom, …`.
 _NAMED_BEFORE = re.compile(rf"(?<![\w'-])(?P<name>{_NAME})(?:,| is| was)\s{_WHOSE}\s{_RELATION}(?![\w'-])")
+#: What follows the next element of a list.
+_OF_LIST = re.compile(r"(?:,? and\b|, [\w' ]{1,30} and\b)")
 #: A nickname: `Robert, we call him Bob`.
 _ALIAS = re.compile(
     r"\b(?P<name>[A-ZÀ-Þ][\w'-]{1,60}(?:\s+[A-ZÀ-Þ][\w'-]{1,60})?),?\s++(?:(?:and\s+)?(?:we|I|everyone|everybody|people|they)\s+(?:all\s+)?"
@@ -58,6 +60,9 @@ def people(speaker: str, text: str) -> Iterator[PersonItem]:
             name = _person_name(match["name"], explicit="name" in match.group() or "called" in match.group())
             if name is not None and not non_factual.covers(match.start()):
                 relation = match["relation"].casefold()
+                if _OF_LIST.match(text, match.end()) and "," in match.group():
+                    # `My girlfriend, Toby and I` are three.
+                    continue
                 yield from _introduced(speaker, match["whose"], _SHORT_RELATIONS.get(relation, relation), name)
     for match in _ALIAS.finditer(text):
         if {match["name"].split()[0], match["alias"]}.isdisjoint(vocabulary.NOT_NAMES):
@@ -72,7 +77,8 @@ def _introduced(speaker: str, whose: str, relation: str, name: str) -> Iterator[
     other = speaker if whose.casefold() in ("my", "our") else whose.removesuffix("'s")
     if other in vocabulary.NOT_NAMES or other.casefold() == name.casefold():
         return
-    yield _entity(name, description=f"{other}'s {relation}")
+    # Whose sister a person is, others say as well: only the relation says who states it.
+    yield _entity(name, description=f"{other}'s {relation}") if other == speaker else _entity(name)
     yield "relationships", {"source": other, "type": relation, "target": name, "confidence": _RELATION_CONFIDENCE}
 
 

@@ -33,6 +33,9 @@ _IS_MY = re.compile(r" (?:is|are) my\b")
 _RATHER = re.compile(r"\brather ?$")
 #: What is liked at this moment only.
 _MOMENT = re.compile(r" (?:right now|at the moment|today|tonight|for now|this time)\b", re.IGNORECASE)
+_THAN = re.compile(r"(?<!more)(?<!less)(?<!better) than ")
+#: `I prefer no meetings` and `not to fly` would be turned round by a verb of liking.
+_NEGATED = re.compile(r"(?:no|not|never|nothing|nobody|without)\b", re.IGNORECASE)
 _PRONOUNS = frozenset(
     (
         "huge",
@@ -126,6 +129,12 @@ def stated_preferences(
     ):
         return
     if _MOMENT.match(sentence, position + len(phrase)):
+        return
+    if value == "prefers":
+        # `I would rather use Podman than Docker`.
+        is_verb = _RATHER.search(sentence[start:position]) is not None
+        phrase = _THAN.sub(" rather than " if is_verb else " to ", phrase, count=1)
+    if _NEGATED.match(phrase):
         return
     phrase = phrase.removeprefix("both ").partition(" since I was")[0]
     if _RATHER.search(sentence[start:position]):

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality
@@ -23,6 +23,7 @@ from recollect.jobs.extraction.object_lists import split_lists
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.phrases import phrase_at
+from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.replacements import find_replacement
@@ -33,9 +34,10 @@ from recollect.jobs.extraction.standing_instructions import (
     find_instruction,
 )
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
+from recollect.jobs.extraction.value_changes import find_change
 from recollect.jobs.extraction.verb_forms import plural_predicate
 from recollect.projections.queries.knowledge_queries import PriorStatement
-from recollect.projections.text.date_ranges import find_dates
+from recollect.projections.text.date_reading import names_date, read_dates
 
 Item = dict[str, Any]
 
@@ -65,6 +67,9 @@ _OF_THE_DAY = re.compile(
 )
 #: Confidence of an earlier statement with the words of what replaces something.
 _REPLACED_CONFIDENCE = 0.85
+_NEGATED_VALUE = re.compile(r"(?:no longer|not|never|no more)\b", re.IGNORECASE)
+#: After an ending, the moment at which the new value holds.
+_MOMENT = timedelta(milliseconds=1)
 #: Confidence of what a possessive states.
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
@@ -73,6 +78,8 @@ _PHRASES = frozenset(("decided", "needs to", "studies", "owns"))
 _WISHES = frozenset(("wants to", "is trying to"))
 _HELP = re.compile(r"\b(?:help|please|can you|could you|suggest|recommend|give me|tell me)\b", re.IGNORECASE)
 _REQUEST_FACTOR = 0.5
+#: Ranges that the words of a date mean with a smaller probability are not kept for the search.
+_DATE_PROBABILITY_MIN = 0.1
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 
@@ -128,9 +135,8 @@ def extract_by_rules(
     procedure = find_procedure(message.text)
     if procedure is not None:
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
-    message_sentences = sentences(message.text)
-    own = own_words(message.text)
-    own_sentences = {sentence.text for sentence in sentences(own)} if own != message.text else None
+    yield from _questions(message)
+    message_sentences = sentences(own_words(message.text, message.speaker))
     if conversation is None or not is_talk(message.text):
         # A long text brings its own people.
         conversation = Conversation()
@@ -141,20 +147,15 @@ def extract_by_rules(
         if time.thread_time() > end:
             raise ExtractionTimeout
         if sentence.is_question or languages.is_question(index):
-            if len(sentence.text.split()) > 2:
-                yield ExtractedItem("questions", {"source_event": message.event_id, "text": sentence.text + "?"})
             continue
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
         if languages.reads(index):
             read = _read_in_language(message, languages, index, before, may_instruct=may_instruct)
         else:
-            is_own = own_sentences is None or sentence.text in own_sentences
-            resolved = sentence._replace(text=antecedents.resolved(sentence.text)) if is_own else sentence
+            resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
-            read = _read_sentence(
-                message, resolved, before, said=sentence.text, may_instruct=may_instruct, is_own=is_own
-            )
+            read = _read_sentence(message, resolved, before, said=sentence.text, may_instruct=may_instruct)
         for extracted in read:
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
@@ -163,11 +164,22 @@ def extract_by_rules(
     conversation.keep_people(message.speaker, antecedents.last_people)
 
 
+def _questions(message: IncomingMessage) -> Iterator[ExtractedItem]:
+    """Yield the questions of a message."""
+    parts = sentences(message.text)
+    languages = LanguageReader(message.speaker, message.sent_at, parts, message.text)
+    for index, sentence in enumerate(parts):
+        if (sentence.is_question or languages.is_question(index)) and len(sentence.text.split()) > 2:
+            yield ExtractedItem("questions", {"source_event": message.event_id, "text": sentence.text + "?"})
+
+
 def _dates(message: IncomingMessage) -> Iterator[ExtractedItem]:
-    """Yield the dates that a message mentions."""
-    for date in find_dates(message.text, message.sent_at):
-        item = {"source_event": message.event_id, "text": date.text, "start": date.start, "end": date.end}
-        yield ExtractedItem("dates", item)
+    """Yield the dates that a message mentions: every range that its words may mean, with its probability."""
+    for date in read_dates(message.text, message.sent_at):
+        for start, end, probability in date.candidates:
+            if probability >= _DATE_PROBABILITY_MIN:
+                item = {"source_event": message.event_id, "text": date.words, "start": start, "end": end}
+                yield ExtractedItem("dates", item | {"probability": probability})
 
 
 def _read_in_language(
@@ -201,7 +213,6 @@ def _read_sentence(
     *,
     said: str,
     may_instruct: bool,
-    is_own: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people.
 
@@ -212,9 +223,7 @@ def _read_sentence(
     text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
     non_factual = statement_modality.NonFactualSpans(text)
     factor = statement_modality.confidence_factor(text)
-    items = (
-        [*_items(message, text, non_factual, factor, before)] if is_own and not statement_modality.asks(text) else []
-    )
+    items = [] if statement_modality.asks(text) else [*_items(message, text, non_factual, factor, before)]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
     correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
     if correction is not None:
@@ -225,9 +234,11 @@ def _read_sentence(
         yield ExtractedItem("preferences", _instruction(message, instruction))
         return
     endings = [*_endings(message, sentence.text, non_factual, before)]
-    if is_own and factor == 1 and not non_factual.covers(0):
+    if factor == 1 and not non_factual.covers(0):
         endings += _replacement(message, sentence.text, before)
-    if is_own and not endings:
+        if not endings and not facts:
+            endings += _value_change(message, sentence.text, before)
+    if not endings:
         yield from _possessed(message, said, facts, statement_modality.NonFactualSpans(said))
     for extracted in items:
         yield from (ExtractedItem(extracted.kind, item) for item in split_lists(extracted.kind, extracted.item))
@@ -256,7 +267,11 @@ def _items(
             yield from _preferences(message, text, match, factor)
         else:
             object = _phrase(text, match) if _is_phrase(match.predicate) else match.object
-            if object and not (match.predicate == "needs to" and _OF_THE_DAY.search(object)):
+            if (
+                object
+                and _NEGATED_VALUE.match(object) is None
+                and not (match.predicate == "needs to" and _OF_THE_DAY.search(object))
+            ):
                 yield _item(message, replace(match, object=object), factor)
     attributes = (
         [*attribute_facts(text, StatementsBefore(message.speaker, message.session_id, before))]
@@ -266,6 +281,9 @@ def _items(
     copulas = [ClauseFact(*fact[:3], "fact", _COPULA_CONFIDENCE, fact.start) for fact in copula_facts(text)]
     others = [fact for fact in (*clause_facts(text), *copulas) if not any(_same(fact, other) for other in attributes)]
     for fact in [*attributes, *others]:
+        if _NEGATED_VALUE.match(fact.object) or statement_modality.is_reported(fact.predicate):
+            # `My favourite colour is no longer red` is an ending.
+            continue
         is_read = any(start <= fact.start < end for start, end in ends)
         if not is_read and not non_factual.covers(fact.start) and _may_be_subject(fact.subject, message.text):
             yield _clause_item(message, fact, factor)
@@ -327,6 +345,7 @@ def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> E
         "source_type": "observed",
         "source_events": [message.event_id],
     }
+    end_plan(item, message.sent_at)
     return ExtractedItem("facts", item if fact.type == "fact" else item | {"type": fact.type})
 
 
@@ -363,10 +382,11 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
         item["type"] = match.rule.type
-    if match.rule.type == "task" and any(find_dates(match.object, message.sent_at)):
+    if match.rule.type == "task" and names_date(match.object, message.sent_at):
         item["confidence"] = max(item["confidence"], round(_DATED_TASK * confidence_factor, 3))
     if match.rule.ended:
         item["valid_until"] = message.sent_at
+    end_plan(item, message.sent_at)
     return ExtractedItem("facts", item)
 
 
@@ -377,7 +397,8 @@ def _endings(
     if non_factual.covers(len(text) // 2) or statement_modality.confidence_factor(text) < 1:
         return
     own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
-    for item in find_endings(text, own):
+    last = next((prior for prior in reversed(own) if prior.session_id == message.session_id), None)
+    for item in find_endings(text[: non_factual.stated_length], own, last):
         subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
 
@@ -394,6 +415,22 @@ def _replacement(message: IncomingMessage, text: str, before: list[PriorStatemen
         prior, object = replacement.restated
         item: Item = {"subject": prior.subject, "predicate": prior.predicate, "object": object}
         yield ExtractedItem("facts", item | {"confidence": _REPLACED_CONFIDENCE, "source_type": "observed"} | source)
+
+
+def _value_change(message: IncomingMessage, text: str, before: list[PriorStatement]) -> Iterator[ExtractedItem]:
+    """Yield the ending and the new statement of a sentence that changes the number of an earlier statement."""
+    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
+    change = find_change(text, own)
+    if change is None:
+        return
+    prior, object = change
+    source = {"source_events": [message.event_id]}
+    ending: Item = {"subject": prior.subject, "predicates": [prior.predicate], "about": prior.object}
+    yield ExtractedItem("endings", ending | source)
+    item: Item = {"subject": prior.subject, "predicate": prior.predicate, "object": object}
+    # The ending names words that the new statement has as well: it holds from the next moment on.
+    item |= {"confidence": _REPLACED_CONFIDENCE, "source_type": "observed", "valid_from": message.sent_at + _MOMENT}
+    yield ExtractedItem("facts", item | source)
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:

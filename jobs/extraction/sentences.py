@@ -15,6 +15,11 @@ _CLOSING = "\"')]"
 _CHARS_MAX = 1_000
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": "'"})
 _LOWER_I = re.compile(r"\b(i)(?=\b(?!\.))")
+#: `my son in law` is no son.
+_IN_LAW = re.compile(
+    r"(?<=\bmother)\sin\slaw\b|(?<=\bfather)\sin\slaw\b|(?<=\bsister)\sin\slaw\b|(?<=\bbrother)\sin\slaw\b|(?<=\bson)\sin\slaw\b|(?<=\bdaughter)\sin\slaw\b",
+    re.I,
+)
 _GOING_TO = re.compile(r"\bgonna\b", re.I)
 #: Contractions with an apostrophe.
 _CONTRACTIONS = (
@@ -69,7 +74,7 @@ def _cut(sentence: str) -> str:
 
 
 def _expanded(sentence: str) -> str:
-    sentence = _GOING_TO.sub("going to", _LOWER_I.sub("I", sentence))
+    sentence = _IN_LAW.sub("-in-law", _GOING_TO.sub("going to", _LOWER_I.sub("I", sentence)))
     if "'" not in sentence:
         return sentence
     for pattern, full in _CONTRACTIONS:

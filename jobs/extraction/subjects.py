@@ -36,6 +36,12 @@ _FEMALE = frozenset(
     """mother mom mum sister wife girlfriend fiancée fiancee daughter aunt niece grandmother grandma stepmother granddaughter
     stepdaughter mother-in-law sister-in-law daughter-in-law ex-wife ex-girlfriend landlady missus mommy""".split()
 )
+#: Stands for several people, one of whom is meant.
+_SEVERAL = "?"
+#: A person or an animal with a name.
+_CALLED = re.compile(
+    r"\b(?:a|an|our|my|the|his|her)\s(?:[\w-]{2,20}\s){1,3}?(?:called|named)\s(?P<name>[A-ZÀ-Þ][\w-]{1,30})"
+)
 #: A person without a name, whom the next pronoun means.
 _UNNAMED = re.compile(r"\b(?:someone|somebody|a (?:\w{2,12} )?(?:guy|girl|man|woman|lady|dude|bloke))\b", re.IGNORECASE)
 #: Statements of the conversation in which the last person is searched: a pronoun refers to what was said just before.
@@ -64,21 +70,31 @@ class Antecedents:
         self._conversation = conversation
         #: The words for the last person of each gender: m, f, and p for several people.
         self._last: dict[str, str] = {}
-        recent = [prior for prior in before[-100:] if prior.speaker == speaker and prior.session_id == session_id]
+        #: All people of each gender in the statements before, in the sentence before and in this one.
+        self._mentioned: dict[str, set[str]] = {}
+        self._sentence_before: dict[str, set[str]] = {}
+        self._sentence: dict[str, set[str]] = {}
+        own = [prior for prior in before[-100:] if prior.speaker == speaker]
+        # The first message of a session may go on with what the last session was about.
+        recent = [prior for prior in own if prior.session_id == session_id] or own
         for prior in recent[-_STATEMENTS_MAX:]:
             self.state(prior.subject, prior.predicate, prior.object)
         for text in conversation.take_unread(speaker):
             for sentence in sentences(text):
                 self.mention(sentence.text)
-        self._last |= conversation.people(speaker)
+        earlier = conversation.people(speaker)
+        for gender, words in earlier.items():
+            self._set(gender, words or _SEVERAL)
+        self._sentence = {}
 
     @property
     def last_people(self) -> dict[str, str]:
-        """Return the words for the last person of each gender."""
-        return self._last
+        """Return the words for the last person of each gender; empty words when several can be meant."""
+        return {gender: self._only(gender) or "" for gender in self._mentioned}
 
     def resolved(self, sentence: str) -> str:
         """Return a sentence whose pronouns at the beginnings of clauses are replaced by the people they refer to."""
+        self._sentence_before, self._sentence = self._sentence, {}
         parts: list[str] = []
         end = 0
         for match in _PRONOUN.finditer(sentence):
@@ -105,15 +121,19 @@ class Antecedents:
         for match in _MENTION.finditer(text):
             relation = match["relation"]
             self._note(match["name"] or f"my {relation}", relation)
+        for match in _CALLED.finditer(text):
+            self._note_named(match["name"], is_subject=True)
         if _UNNAMED.search(text):
-            self._last.pop("m", None)
-            self._last.pop("f", None)
+            # A person without a name makes each of the others one of two readings.
+            for gender in ("m", "f"):
+                self._last.pop(gender, None)
+                self._sentence.setdefault(gender, set()).update(("a person", "another person"))
 
     def _note_named(self, words: str, *, is_subject: bool) -> None:
         """Note a person by name; within a sentence, only a name that is surely that of a man or a woman."""
         gender = gender_of(words.split(maxsplit=1)[0])
         if gender is not None:
-            self._last[gender] = words
+            self._set(gender, words)
         elif is_subject and (
             is_first_name(words.split(maxsplit=1)[0]) or word_class(words.split(maxsplit=1)[0]) in ("name", "unknown")
         ):
@@ -131,19 +151,35 @@ class Antecedents:
         """Note a person; one of unknown gender may be he or she, unless the name is noted already."""
         relation = relation.rpartition("'s ")[2]
         if relation in vocabulary.PLURAL_NOUNS:
-            self._last["p"] = words
+            self._set("p", words)
         elif relation in _MALE:
-            self._last["m"] = words
+            self._set("m", words)
         elif relation in _FEMALE:
-            self._last["f"] = words
+            self._set("f", words)
         elif relation or words not in self._last.values():
-            self._last["m"] = self._last["f"] = words
+            self._set("m", words)
+            self._set("f", words)
+
+    def _set(self, gender: str, words: str) -> None:
+        """Note the last person of a gender."""
+        self._last[gender] = words
+        self._mentioned.setdefault(gender, set()).add(words)
+        self._sentence.setdefault(gender, set()).add(words)
+
+    def _only(self, gender: str) -> str | None:
+        """Return the only person of a gender in this sentence, else in the sentence before, else before; None for several."""
+        for people in (self._sentence, self._sentence_before, self._mentioned):
+            names = people.get(gender)
+            if names:
+                is_one = len(names) == 1 and names <= {self._last.get(gender)} and _SEVERAL not in names
+                return next(iter(names)) if is_one else None
+        return None
 
     def _replacement(self, match: re.Match[str]) -> str:
         """Return the person that a pronoun refers to, or the pronoun."""
         pronoun = match["pronoun"].casefold()
         gender = _PRONOUN_GENDERS[pronoun]
-        words = self._last.get(gender) or self._participant(gender)
+        words = self._only(gender) or (None if gender in self._mentioned else self._participant(gender))
         if words is None:
             return match.group()
         possessive = "'s" if pronoun in ("his", "her", "their") else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.events.envelope import datetime_of
 from recollect.jobs.llm.grounding import SourceLine
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
@@ -22,15 +21,12 @@ def label(sent_at: datetime, speaker: str, *, is_assistant: bool) -> str:
 
 def turn_lines(turns: Sequence[EpisodeRow]) -> list[str]:
     """Return a line for each turn, without its number."""
-    return [
-        label(datetime_of(turn.occurred_at_us), turn.speaker, is_assistant=turn.role == "assistant") + _text(turn)
-        for turn in turns
-    ]
+    return [label(turn.sent_at, turn.speaker, is_assistant=turn.role == "assistant") + _text(turn) for turn in turns]
 
 
 def source_lines(turns: Sequence[EpisodeRow]) -> list[SourceLine]:
     """Return the turns as the evidence for what a model writes about them."""
-    return [SourceLine(turn.speaker, turn.line(), datetime_of(turn.occurred_at_us)) for turn in turns]
+    return [SourceLine(turn.speaker, turn.line(), turn.sent_at) for turn in turns]
 
 
 def _text(turn: EpisodeRow) -> str:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from recollect.projections.text.date_ranges import DateRange, find_dates
+from recollect.projections.text.date_reading import SURE, Candidate, ReadDate, read_dates
 from recollect.projections.text.names import NOT_NAMES
 from recollect.projections.text.segments import is_unsegmented_script, ngrams
 from recollect.projections.text.sentences import opens_sentence, split_sentences
@@ -99,8 +99,19 @@ class Evidence:
         return frozenset(numbers | {value for word, value in _NUMBER_WORDS.items() if word in self._words})
 
     @cached_property
-    def _dates(self) -> tuple[DateRange, ...]:
-        return tuple(date for line in self.lines for date in find_dates(line.text, line.sent_at))
+    def _dates(self) -> tuple[Candidate, ...]:
+        """The ranges that the dates of the lines may mean: a model may resolve `on Friday` either way."""
+        return tuple(candidate for date in self._read_dates for candidate in date.candidates)
+
+    @cached_property
+    def _sure_dates(self) -> tuple[Candidate, ...]:
+        """The ranges that are sure if their words are a date at all, which the model has judged."""
+        tops = ((date.candidates[0], sum(other.probability for other in date.candidates)) for date in self._read_dates)
+        return tuple(top for top, whole in tops if top.probability >= SURE * whole)
+
+    @cached_property
+    def _read_dates(self) -> tuple[ReadDate, ...]:
+        return tuple(date for line in self.lines for date in read_dates(line.text, line.sent_at))
 
     def has_words(self, phrase: str, share: float = SHARE_MIN) -> bool:
         """Return whether at least `share` of the words of `phrase` that name something are in the lines.
@@ -146,32 +157,31 @@ class Evidence:
     def with_read_dates(self, phrase: str) -> str:
         """Return `phrase` with the day of the lines in place of another reading of it: `next Friday` has two."""
         for date in self._dates_of(phrase, None):
-            near = [other for other in self._dates if abs(other.start - date.start) <= _READING_DAYS]
+            start = date.candidates[0].start
+            near = [other for other in self._sure_dates if abs(other.start - start) <= _READING_DAYS]
             if not self._has_date(date) and len(near) == 1 and near[0].end - near[0].start == timedelta(days=1):
-                phrase = phrase.replace(date.text, f"{near[0].start:%Y-%m-%d}")
+                phrase = phrase.replace(date.words, f"{near[0].start:%Y-%m-%d}")
         return phrase
 
     def has_pronoun(self) -> bool:
         """Return whether a line has a pronoun, which a model replaces by a name of the conversation."""
         return not self._words.isdisjoint(_PRONOUNS) or any(_PRONOUN_SIGN.search(line.text) for line in self.lines)
 
-    def _dates_of(self, phrase: str, sent_at: datetime | None) -> Sequence[DateRange]:
+    def _dates_of(self, phrase: str, sent_at: datetime | None) -> Sequence[ReadDate]:
         return _dates(phrase, sent_at or self.lines[-1].sent_at) if self.lines else ()
 
-    def _has_date(self, date: DateRange) -> bool:
+    def _has_date(self, date: ReadDate) -> bool:
         """Return whether the lines have a date in its words, or one that its range covers."""
-        words = date.text.casefold()
-        if any(words in line.text.casefold() or date.start <= line.sent_at < date.end for line in self.lines):
+        words, (start, end, _) = date.words.casefold(), date.candidates[0]
+        if any(words in line.text.casefold() or start <= line.sent_at < end for line in self.lines):
             return True
         if self._dates:
-            return any(
-                date.start - _TOLERANCE <= other.start and other.end <= date.end + _TOLERANCE for other in self._dates
-            )
+            return any(start - _TOLERANCE <= other.start and other.end <= end + _TOLERANCE for other in self._dates)
         return any(_TIME.search(line.text) for line in self.lines)
 
     def speaks_of(self, moment: datetime) -> bool:
-        """Return whether a date of the lines contains `moment`."""
-        return any(date.start - _TOLERANCE <= moment <= date.end + _TOLERANCE for date in self._dates)
+        """Return whether a sure date of the lines contains `moment`."""
+        return any(date.start - _TOLERANCE <= moment <= date.end + _TOLERANCE for date in self._sure_dates)
 
     def grounds(self, phrase: str, share: float = SHARE_MIN) -> bool:
         """Return whether the lines have the words, the names, the numbers and the dates of a phrase."""
@@ -203,8 +213,8 @@ class Evidence:
 
 # The words, the numbers and the names of one phrase are checked one after the other.
 @lru_cache(maxsize=64)
-def _dates(phrase: str, sent_at: datetime) -> tuple[DateRange, ...]:
-    return tuple(find_dates(phrase, sent_at))
+def _dates(phrase: str, sent_at: datetime) -> tuple[ReadDate, ...]:
+    return tuple(read_dates(phrase, sent_at))
 
 
 def _within_one_edit(first: str, second: str) -> bool:
@@ -234,10 +244,10 @@ def _each_term(words: Iterable[str]) -> Iterator[str]:
             yield stemmed[:-1] + "y" if stemmed.endswith("i") else stemmed
 
 
-def _without(phrase: str, dates: Iterable[DateRange]) -> str:
+def _without(phrase: str, dates: Iterable[ReadDate]) -> str:
     """Return a phrase without its dates."""
     for date in dates:
-        phrase = phrase.replace(date.text, " ")
+        phrase = phrase.replace(date.words, " ")
     return phrase
 
 

@@ -13,6 +13,7 @@ from recollect.jobs.derivation.job_context import Job, JobContext
 from recollect.jobs.erasure.care_transfer import transfer_care
 from recollect.jobs.erasure.retention import is_retained, retain, retention_due_us
 from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.forgetting.forget_events import forget
 from recollect.jobs.queue.nightly import compact
 
 #: New events of a namespace from which the nightly job seals a segment of the archive.
@@ -106,8 +107,10 @@ def seal(context: JobContext, namespace: str, _: int) -> int:
     return 0
 
 
-#: In the order in which they run for new events: the observer follows the extraction.
+#: In the order in which they run for new events: what is to be forgotten is not extracted, and the observer follows the
+#: extraction.
 LIVE_JOBS: dict[str, LiveJob] = {
+    "forget": LiveJob(forget),
     "extract": LiveJob(extract),
     "care": LiveJob(transfer_care),
     "observe": LiveJob(observe),

@@ -34,6 +34,8 @@ _TOKENS_MAX = 16_000
 _OVERRUN_MAX = 1.25
 #: Tokens of the conversation that one request reads; of a longer one, it reads the sentences that say most.
 _REQUEST_TOKENS_MAX = 6_000
+#: Share of the tokens of the extracted sentences that a model's text has at least; a shorter one has lost most of them.
+ENOUGH_SHARE_MIN = 0.2
 #: Share of the sentences of a model's summary that its sources ground; with fewer, the others are not trusted either.
 _GROUNDED_SHARE_MIN = 0.5
 #: The summary of turns without words.
@@ -75,14 +77,16 @@ def summary_text(
     *,
     retries: int = RETRIES,
 ) -> str:
-    """Return a summary of `turns`: the language model's, or the extracted sentences without a usable one.
+    """Return a summary of `turns`: the language model's, or the extracted sentences when it is unusable or poorer.
 
     Parameters:
         vectors: one vector a turn, or None where the turn is not embedded.
         retries: further requests after malformed output; 0 when a caller waits for the summary.
     """
+    by_rules = summarise(turns, vectors, tokens_max)
     by_llm = None if llm is None else _summarise_by_llm(llm, namespace, turns, vectors, tokens_max, retries)
-    return by_llm or summarise(turns, vectors, tokens_max) or _WORDLESS
+    is_enough = by_llm is not None and estimate_tokens(by_llm) >= ENOUGH_SHARE_MIN * estimate_tokens(by_rules)
+    return (by_llm if is_enough else by_rules) or _WORDLESS
 
 
 def _summarise_by_llm(

@@ -49,10 +49,12 @@ SELECT entity_id, other_id, max(stated_version), json_group_array(source) FROM (
     SELECT * FROM entity_links ORDER BY entity_id, other_id, source
 ) GROUP BY entity_id, other_id ORDER BY entity_id, other_id
 """
+# Whom a participant calls husband or boss, others do not say.
 # The relationships that were ever true: what was said of `Ann's wife` was said of the person who was it then.
 _RELATIONSHIPS = """
 SELECT source_id, type, target_id, source_events FROM relationships
-WHERE status NOT IN ('invalidated', 'forgotten', 'rejected') ORDER BY key
+WHERE status NOT IN ('invalidated', 'forgotten', 'rejected')
+AND (voice = '' OR source_id NOT IN (SELECT id FROM entities WHERE spoken_count > 0)) ORDER BY key
 """
 
 

@@ -10,6 +10,7 @@ import orjson
 
 from recollect.events.envelope import RecordedEvent
 from recollect.events.intake.recalled_context import strip_recalled
+from recollect.events.local_time import zone_offset
 from recollect.projections.text.importance import NEUTRAL_IMPORTANCE, importance_of
 
 #: Values of JSON data that are read, and characters of the text that they give: enough for an error with its cause.
@@ -54,6 +55,14 @@ class Episode(NamedTuple):
 def episode_from_event(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
     """Return the episode of a `message.added`, `action.recorded` or `observation.recorded` event."""
     return _CONVERTERS[event.type](event, payload)
+
+
+def stated_offset(event: RecordedEvent, episode: Episode) -> int | None:
+    """Return the minutes east of UTC that an episode states: its own offset, else that of the zone it names."""
+    offset = event.utc_offset
+    if offset is None and episode.metadata:
+        offset = zone_offset(episode.metadata.get("timezone"), event.occurred_at_us)
+    return offset
 
 
 def is_episode_event(event: RecordedEvent) -> bool:

@@ -8,7 +8,9 @@ from typing import Any
 import orjson
 
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.projector.episode_events import Episode
+from recollect.events.local_time import zone_offset
+from recollect.projections.projector.episode_events import Episode, stated_offset
+from recollect.projections.projector.session_rows import SessionRow
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -20,18 +22,18 @@ READ_CHARS_MAX = 32_768
 ADD_EPISODE = """
 INSERT INTO episodes (
     version, id, session_id, previous, occurred_at_us, type, role, speaker, text, caption, importance, outcome, tier,
-    token_count, status, pinned, terms, actor, parent_id, tags, details, metadata
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?, ?, ?, ?, ?, ?)
+    token_count, status, pinned, terms, actor, parent_id, tags, details, metadata, utc_offset
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?, ?, ?, ?, ?, ?, ?)
 """
 
 #: An episode whose row is not complete: its event, the episode, the version of the episode before it in its
-#: session, and the names of the participants who wrote it, once for each message.
-AddedEpisode = tuple[RecordedEvent, Episode, int | None, Sequence[str]]
+#: session, the names of the participants who wrote it, once for each message, and the minutes of its zone east of UTC.
+AddedEpisode = tuple[RecordedEvent, Episode, int | None, Sequence[str], int | None]
 
 
 def episode_row(added: AddedEpisode, importance: int, terms: str | None) -> tuple[Any, ...]:
     """Return the bindings of `ADD_EPISODE`."""
-    event, episode, previous, _ = added
+    event, episode, previous, _, utc_offset = added
     # Unpacked, which takes half the time of reading the fields by name.
     _, version, id, _, _, occurred_at_us, _, session_id, actor, causation_id, *_ = event
     type, speaker, text, _, role, caption, outcome, metadata, tags, details, _ = episode
@@ -55,7 +57,24 @@ def episode_row(added: AddedEpisode, importance: int, terms: str | None) -> tupl
         json_or_none(tags) if tags else None,
         details,
         json_or_none(metadata) if metadata else None,
+        utc_offset,
     )
+
+
+def episode_offset(event: RecordedEvent, episode: Episode, session: SessionRow | None) -> int | None:
+    """Return the minutes of an episode's zone east of UTC: its own offset, else that of the zone that it names.
+
+    Else that of its session's zone; an assistant or a tool, whose clock is mostly UTC, has the zone of the last turn.
+    None: none of them has one.
+    """
+    offset = stated_offset(event, episode)
+    if session is None:
+        return offset
+    if offset is None and session.timezone is not None:
+        offset = zone_offset(session.timezone, event.occurred_at_us)
+    if offset is not None:
+        session.utc_offset = offset
+    return session.utc_offset if offset is None and episode.role != "user" else offset
 
 
 def search_terms(episode: Episode) -> str | None:

@@ -19,16 +19,16 @@ from recollect.projections.text.words import distinct_words
 # An episode from before an event.
 _FIND = "SELECT version, session_id, tier, status FROM episodes WHERE id = ? AND version < ?"
 # FTS5 removes a row of an external-content table by the values that it was indexed with.
-_UNINDEX = (
+UNINDEX_EPISODE = (
     "INSERT INTO episodes_fts (episodes_fts, rowid, text, caption, previous) "
     "SELECT 'delete', version, text, caption, previous FROM episodes_search WHERE version = ?"
 )
-_INDEX = (
+INDEX_EPISODE = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
     "SELECT version, text, caption, previous FROM episodes_search WHERE version = ?"
 )
 # The next episode of the session, whose row of the keyword index contains the text of the previous episode.
-_NEXT = (
+NEXT_EPISODE = (
     "SELECT version, previous FROM episodes "
     "WHERE session_id = ? AND version > ? AND previous IS NOT NULL ORDER BY version LIMIT 1"
 )
@@ -144,7 +144,7 @@ class EpisodeUpdates:
         self._connection.execute(
             "UPDATE episodes SET terms = ? WHERE version = ?", (" ".join(words) or None, event.version)
         )
-        self._connection.execute(_INDEX, (event.version,))
+        self._connection.execute(INDEX_EPISODE, (event.version,))
 
     def _remove(self, event: RecordedEvent, versions: Sequence[int]) -> None:
         """Delete episodes with their sources, and index again the episodes that follow them.
@@ -153,13 +153,13 @@ class EpisodeUpdates:
         """
         removed = set(versions)
         followers = {follower for version in removed if (follower := self._follower(version)) is not None} - removed
-        self._connection.executemany(_UNINDEX, [(version,) for version in sorted(removed | followers)])
+        self._connection.executemany(UNINDEX_EPISODE, [(version,) for version in sorted(removed | followers)])
         sources = [source for version in removed for (source,) in self._connection.execute(_SOURCES, (version,))]
         for query in ("DELETE FROM episodes WHERE version = ?", "DELETE FROM episode_sources WHERE version = ?"):
             self._connection.executemany(query, [(version,) for version in sorted(removed)])
         for query in (_DELETE_MENTIONS, _DELETE_METADATA):
             self._connection.executemany(query, [(version,) for version in sorted(removed.union(sources))])
-        self._connection.executemany(_INDEX, [(version,) for version in sorted(followers)])
+        self._connection.executemany(INDEX_EPISODE, [(version,) for version in sorted(followers)])
         if removed:
             self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))
 
@@ -178,7 +178,7 @@ class EpisodeUpdates:
             [*((version,) for version in own), *sources],
         )
         for version, _ in summaries:
-            self._connection.execute(_UNINDEX, (version,))
+            self._connection.execute(UNINDEX_EPISODE, (version,))
             self._connection.execute(_FORGET_SUMMARY, (version,))
         self._remove(event, [*own, *(version for version, others in summaries if not others)])
         for table in ("mentions", "episode_metadata"):
@@ -189,7 +189,7 @@ class EpisodeUpdates:
     def _follower(self, version: int) -> int | None:
         """Return the episode whose row of the keyword index contains the text of `version`; None: no such episode."""
         row = self._connection.execute("SELECT session_id FROM episodes WHERE version = ?", (version,)).fetchone()
-        following: Any = self._connection.execute(_NEXT, (row[0], version)).fetchone() if row else None
+        following: Any = self._connection.execute(NEXT_EPISODE, (row[0], version)).fetchone() if row else None
         return following[0] if following and following[1] == version else None
 
     def _set(self, event: RecordedEvent, episode_id: str, column: str, value: int | str) -> None:
@@ -204,7 +204,7 @@ class EpisodeUpdates:
         for version, _, _, old_status in self._rows(event, ids):
             if old_status == status:
                 continue
-            self._connection.execute(_UNINDEX, (version,))
+            self._connection.execute(UNINDEX_EPISODE, (version,))
             self._connection.execute("UPDATE episodes SET status = ? WHERE version = ?", (status, version))
-            self._connection.execute(_INDEX, (version,))
+            self._connection.execute(INDEX_EPISODE, (version,))
             self._connection.execute("UPDATE read_model SET last_removal_version = ?", (event.version,))

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.events.local_time import zone_offset
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.knowledge_handlers import KNOWLEDGE_HANDLERS, Handler
 from recollect.projections.projector.memory_care import remaining_payload
@@ -44,8 +45,18 @@ def _session_started(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
     session.channel = payload.get("channel", "api")
     session.user_id = payload.get("user_id")
     session.started_at_us = min(session.started_at_us, event.occurred_at_us)
-    metadata = payload.get("metadata")
+    metadata: dict[str, Any] | None = payload.get("metadata")
     session.metadata = orjson.dumps(metadata).decode() if metadata else None
+    timezone = metadata.get("timezone") if metadata else None
+    session.timezone = timezone if zone_offset(timezone, 0) is not None else None
+    if event.utc_offset is not None:
+        session.utc_offset = event.utc_offset
+
+
+def _namespace_configured(batch: WriteBatch, _: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Set what the event has of the settings of the namespace."""
+    for name, value in payload.items():
+        batch.configure(name, value)
 
 
 def _session_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -99,6 +110,7 @@ def _turns_summarised(batch: WriteBatch, event: RecordedEvent, payload: dict[str
 _HANDLERS: dict[str, Handler] = {
     "session.started": _session_started,
     "session.ended": _session_ended,
+    "namespace.configured": _namespace_configured,
     "message.added": _episode_added,
     "action.recorded": _episode_added,
     "observation.recorded": _episode_added,

@@ -11,7 +11,7 @@ import apsw
 import orjson
 
 from recollect.projections.projector.predicates import canonical, normalised
-from recollect.projections.projector.stated_fact import StatedMemory
+from recollect.projections.projector.stated_fact import StatedMemory, voice_of, voice_of_topic
 from recollect.projections.text.stems import content_stems
 
 #: Facts and preferences of one subject that an ending is compared with, newest first: it bounds the time of an ending.
@@ -27,11 +27,11 @@ _NEGATED = re.compile(r"\b(?:not|never|no)\b")
 _ENDABLE_TYPES = ("fact", "decision", "problem", "task")
 
 _ADD = """
-INSERT INTO fact_endings (id, subject, predicates, types, about, kind, at_us, source_events)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO fact_endings (id, subject, predicates, types, about, kind, at_us, voice, source_events)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _AFTER = """
-SELECT key, id, subject, predicates, types, about, kind, at_us, source_events FROM fact_endings
+SELECT key, id, subject, predicates, types, about, kind, at_us, voice, source_events FROM fact_endings
 WHERE subject = ? AND at_us >= ? ORDER BY at_us DESC, key DESC LIMIT ?
 """
 _OF_SOURCE = """
@@ -51,7 +51,7 @@ _PREFERENCES_OF_SUBJECT = """
 SELECT id, name || ' ' || value FROM preferences WHERE subject IN (?, '') ORDER BY key DESC LIMIT ?
 """
 _RELATIONSHIPS_BEFORE = """
-SELECT r.id, r.type, target.name FROM relationships AS r
+SELECT r.id, r.type, target.name, r.voice FROM relationships AS r
 JOIN entities AS source ON source.id = r.source_id JOIN entities AS target ON target.id = r.target_id
 WHERE source.name = ? COLLATE NOCASE AND r.status IN ('active', 'stale') AND r.updated_at_us <= ?
 """
@@ -83,6 +83,8 @@ class Ending:
     #: end: it no longer holds. retract: it is to be forgotten.
     kind: Literal["end", "retract"]
     at_us: int
+    #: Who says it, as in `voice_of`: it ends only what the same voice states.
+    voice: str
     #: The events that say so.
     source_events: tuple[str, ...]
 
@@ -97,6 +99,7 @@ class Ending:
             about=content_stems(payload.get("about") or ""),
             kind="retract" if payload.get("retracted") else "end",
             at_us=at_us,
+            voice=voice_of(payload["subject"], payload.get("stated_by")),
             source_events=tuple(payload.get("source_events", ())),
         )
 
@@ -106,6 +109,8 @@ class Ending:
 
     def matches(self, fact: FactOfSubject) -> bool:
         """Return whether it ends a fact of its subject."""
+        if voice_of_topic(fact.topic) != self.voice:
+            return False
         predicate = canonical(fact.predicate)
         if self.predicates and predicate not in self.predicates:
             return False
@@ -113,6 +118,9 @@ class Ending:
             return False
         if not self.about:
             return bool(self.predicates)
+        if not self.predicates and not self.types and self.kind == "end":
+            # The fact has to name what ends: `I used to play games with my husband` ends no husband.
+            return names(self.about, f"{predicate} {fact.value}") and shares_words(self.about, fact.value)
         if shares_words(self.about, fact.value):
             return True
         # `Forget my phone number` names the predicate.
@@ -133,11 +141,12 @@ class Ending:
 
     def ends_preference(self, text: str) -> bool:
         """Return whether it ends a preference with this name and value."""
-        return not self.types and not self.predicates and bool(self.about) and shares_words(self.about, text)
+        is_general = not self.types and not self.predicates and not self.voice
+        return is_general and bool(self.about) and shares_words(self.about, text) and names(self.about, text)
 
-    def ends_relation(self, kind: str, target: str) -> bool:
-        """Return whether it ends a relationship of its subject."""
-        if kind not in self.predicates:
+    def ends_relation(self, kind: str, target: str, voice: str) -> bool:
+        """Return whether it ends a relationship of its subject that `voice` states."""
+        if kind not in self.predicates or voice != self.voice:
             return False
         return not self.about or shares_words(self.about, target)
 
@@ -154,15 +163,17 @@ class FactEndings:
         """Store an ending for facts that were said earlier and arrive later."""
         lists: list[Sequence[str]] = [ending.predicates, ending.types, sorted(ending.about), ending.source_events]
         *texts, sources = [orjson.dumps(list(values)).decode() for values in lists]
-        self._connection.execute(_ADD, (ending.id, ending.subject, *texts, ending.kind, ending.at_us, sources))
+        self._connection.execute(
+            _ADD, (ending.id, ending.subject, *texts, ending.kind, ending.at_us, ending.voice, sources)
+        )
 
     def end_relationships(self, ending: Ending) -> None:
         """End the relationships that an ending speaks of."""
         status = "invalidated" if ending.kind == "retract" else "ended"
         before = (ending.subject, ending.at_us)
         relationships: list[Any] = self._connection.execute(_RELATIONSHIPS_BEFORE, before).fetchall()
-        for id, kind, target in relationships:
-            if ending.ends_relation(kind, target):
+        for id, kind, target, voice in relationships:
+            if ending.ends_relation(kind, target, voice):
                 self._connection.execute(
                     "UPDATE relationships SET status = ?, ended_by = ?, updated_at_us = ? WHERE id = ?",
                     (status, ending.id, ending.at_us, id),
@@ -210,7 +221,7 @@ class FactEndings:
 
     def _remembered(self, row: tuple[Any, ...]) -> Ending:
         """Return the ending of a row, whose columns are those of `_AFTER`, and keep it."""
-        key, id, subject, predicates, types, about, kind, at_us, sources = row
+        key, id, subject, predicates, types, about, kind, at_us, voice, sources = row
         ending = self._read[key] = Ending(
             id=id,
             subject=subject,
@@ -219,6 +230,7 @@ class FactEndings:
             about=frozenset(orjson.loads(about)),
             kind=kind,
             at_us=at_us,
+            voice=voice,
             source_events=tuple(orjson.loads(sources)),
         )
         return ending
@@ -234,6 +246,11 @@ class FactEndings:
         """Return the ids of the preferences of its subject that it ends, of any status."""
         rows: list[Any] = self._connection.execute(_PREFERENCES_OF_SUBJECT, (ending.subject, FACTS_MAX)).fetchall()
         return [id for id, text in rows if ending.ends_preference(text)]
+
+
+def names(about: frozenset[str], text: str) -> bool:
+    """Return whether a text has the words of an ending."""
+    return len(about & content_stems(text)) >= SHARED_MIN * len(about)
 
 
 def shares_words(about: frozenset[str], object: str) -> bool:

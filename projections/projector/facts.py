@@ -8,7 +8,7 @@ from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.fact_endings import Ending, FactEndings
 from recollect.projections.projector.fact_rows import FACT_TABLE
 from recollect.projections.projector.predicates import counted_noun, normalised
-from recollect.projections.projector.stated_fact import StatedMemory, group_of
+from recollect.projections.projector.stated_fact import StatedMemory, group_of, in_voice, voice_of_topic
 from recollect.projections.projector.value_timelines import ValueTimelines
 
 
@@ -26,6 +26,7 @@ class Facts(ValueTimelines):
 
     def correct(self, event: RecordedEvent, fact: StatedMemory) -> None:
         """Add a correction, which supersedes what was said before it; what is said later supersedes the correction."""
+        fact = self._in_voice_of_topic(fact)
         wrong = self._wrong_group(fact)
         self.rows.record_change("corrected", fact.id)
         self.add(event, fact, "correct", None)
@@ -73,6 +74,20 @@ class Facts(ValueTimelines):
     def decay(self, event: RecordedEvent, fact_id: str, confidence: float) -> None:
         """Set the decayed confidence of a fact."""
         self.rows.decay(event, fact_id, confidence)
+
+    def upsert(self, event: RecordedEvent, fact: StatedMemory) -> None:
+        """Add a fact, or strengthen the same one; what a producer states belongs to the only voice of its topic."""
+        super().upsert(event, self._in_voice_of_topic(fact))
+
+    def _in_voice_of_topic(self, fact: StatedMemory) -> StatedMemory:
+        """Return a fact of a producer in the voice of the fact that it corrects, or in the only voice of its topic."""
+        if fact.extracted or voice_of_topic(fact.topic):
+            return fact
+        corrected: str | None = fact.payload.get("corrects")
+        rows = self.rows.select("id = ?", corrected) if corrected else []
+        rows = rows or self.rows.select("topic >= ? AND topic < ?", fact.topic, f"{fact.topic}\x1f")
+        voices = {voice_of_topic(row.topic) for row in rows if row.topic.partition("\x1e")[0] == fact.topic}
+        return in_voice(fact, voices.pop()) if len(voices) == 1 and "" not in voices else fact
 
     def _wrong_group(self, fact: StatedMemory) -> tuple[str, str, str] | None:
         """Return topic, value and group of the fact that a correction names; None: it corrects the whole topic."""

@@ -11,7 +11,7 @@ import orjson
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.fact_rows import SOURCES_MAX
-from recollect.projections.projector.stated_fact import combined_confidence, said_us
+from recollect.projections.projector.stated_fact import combined_confidence, said_us, voice_of
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.chunks import chunks
 from recollect.projections.text.tokens import estimate_tokens
@@ -53,7 +53,7 @@ INSERT OR IGNORE INTO procedures (
 )
 """
 _RELATIONSHIP = """
-SELECT id, status, updated_at_us FROM relationships WHERE source_id = ? AND type = ? AND target_id = ?
+SELECT id, status, updated_at_us FROM relationships WHERE source_id = ? AND type = ? AND target_id = ? AND voice = ?
 """
 _STRENGTHEN_RELATIONSHIP = """
 UPDATE relationships SET confidence = ?, evidence_count = evidence_count + 1, source_events = ?, status = 'active',
@@ -62,20 +62,20 @@ WHERE id = ?
 """
 _END_RELATIONSHIP = """
 UPDATE relationships SET status = 'ended', ended_by = ? WHERE status IN ('active', 'stale') AND updated_at_us <= ?
-AND source_id = ? AND type = ? AND target_id = ?
+AND source_id = ? AND type = ? AND target_id = ? AND voice = ?
 """
 _ACTIVE_OF_TYPES = """
 SELECT id, target_id, updated_at_us FROM relationships
-WHERE source_id = ? AND status = 'active' AND type IN (SELECT value FROM json_each(?))
+WHERE source_id = ? AND voice = ? AND status = 'active' AND type IN (SELECT value FROM json_each(?))
 ORDER BY updated_at_us DESC, key DESC
 """
 _ADD_RELATIONSHIP = """
 INSERT OR IGNORE INTO relationships (
     id, version, source_id, type, target_id, weight, confidence, status, pinned, evidence_count, source_events,
-    stale_at_us, created_at_us, updated_at_us
+    stale_at_us, created_at_us, updated_at_us, voice
 ) VALUES (
     :id, :version, :source_id, :type, :target_id, :weight, :confidence, 'active', 0, 1, :source_events,
-    :stale_at_us, :occurred_at_us, :occurred_at_us
+    :stale_at_us, :occurred_at_us, :occurred_at_us, :voice
 )
 """
 _ADD_DOCUMENT = """
@@ -94,7 +94,7 @@ _MOVE_OBSERVATION_CURSOR = """
 INSERT INTO observation_cursors (session_id, through) VALUES (?, ?)
 ON CONFLICT (session_id) DO UPDATE SET through = max(through, excluded.through)
 """
-_ADD_DATE_MENTION = "INSERT INTO date_mentions (event_id, text, start_us, end_us) VALUES (?, ?, ?, ?)"
+_ADD_DATE_MENTION = "INSERT INTO date_mentions (event_id, text, start_us, end_us, probability) VALUES (?, ?, ?, ?, ?)"
 _ADD_QUESTION = "INSERT INTO questions (event_id, text) VALUES (?, ?)"
 _ADD_RATING = """
 INSERT INTO ratings (memory_id, rating) VALUES (?, ?)
@@ -158,18 +158,19 @@ class Knowledge:
     ) -> None:
         """Add a relationship of two entities, or strengthen the existing one."""
         kind, at_us = relation_type(payload["type"]), said_us(event, payload)
-        row = self._row(_RELATIONSHIP, source_id, kind, target_id)
+        voice = voice_of(payload["source"], payload.get("stated_by"))
+        row = self._row(_RELATIONSHIP, source_id, kind, target_id, voice)
         if row is None:
             self._add_relationship(event, id, payload, source_id, target_id)
         elif row[1] != "ended" or at_us > row[2]:
             self._strengthen(event, row[0], payload)
         endings = self._endings.since(payload["source"], at_us)
-        ended_by = next((ending.id for ending in endings if ending.ends_relation(kind, payload["target"])), None)
+        ended_by = next((ending.id for ending in endings if ending.ends_relation(kind, payload["target"], voice)), None)
         if ended_by is not None:
-            self._connection.execute(_END_RELATIONSHIP, (ended_by, at_us, source_id, kind, target_id))
+            self._connection.execute(_END_RELATIONSHIP, (ended_by, at_us, source_id, kind, target_id, voice))
         for types in _EXCLUSIVE_TYPES:
             if kind in types:
-                self._keep_newest(source_id, types)
+                self._keep_newest(source_id, voice, types)
 
     def _add_relationship(
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
@@ -187,12 +188,13 @@ class Knowledge:
             "source_events": _sources(event, payload),
             "stale_at_us": at_us + TTL_DAYS["relationship"] * DAY_US,
             "occurred_at_us": at_us,
+            "voice": voice_of(payload["source"], payload.get("stated_by")),
         }
         self._connection.execute(_ADD_RELATIONSHIP, bindings)
 
-    def _keep_newest(self, source_id: int, types: frozenset[str]) -> None:
-        """Supersede all but the newest active relationship of these types of a person."""
-        bindings = (source_id, orjson.dumps(sorted(types)).decode())
+    def _keep_newest(self, source_id: int, voice: str, types: frozenset[str]) -> None:
+        """Supersede all but the newest active relationship of these types of a person that `voice` states."""
+        bindings = (source_id, voice, orjson.dumps(sorted(types)).decode())
         active: list[Any] = self._connection.execute(_ACTIVE_OF_TYPES, bindings).fetchall()
         for id, target_id, at_us in active[1:]:
             if target_id != active[0][1]:
@@ -268,7 +270,13 @@ class Knowledge:
         self._connection.executemany(
             _ADD_DATE_MENTION,
             [
-                (date["source_event"], date["text"], parse_rfc3339(date["start"]), parse_rfc3339(date["end"]))
+                (
+                    date["source_event"],
+                    date["text"],
+                    parse_rfc3339(date["start"]),
+                    parse_rfc3339(date["end"]),
+                    date.get("probability", 1.0),
+                )
                 for date in payload.get("dates", ())
             ],
         )

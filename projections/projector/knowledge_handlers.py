@@ -12,6 +12,9 @@ from recollect.projections.projector.knowledge import relation_type
 from recollect.projections.projector.stated_fact import StatedMemory, said_us, stated_fact, stated_preference
 from recollect.projections.projector.write_batch import WriteBatch
 
+#: Events that state a memory. They are edits when another memory caused them: to record a first statement would take
+#: three times as long, and it is undone by forgetting it.
+_STATING = ("preference.stated", "relationship.stated", "procedure.recorded")
 #: Applies one event, given its payload, to a batch.
 Handler = Callable[[WriteBatch, RecordedEvent, dict[str, Any]], None]
 
@@ -182,7 +185,9 @@ def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str
     if kind == "document":
         batch.deferred.add(event, lambda: batch.knowledge.remove_document(memory_id))
         return
-    batch.forgotten.add(memory_id)
+    if memory_id not in batch.forgotten:
+        batch.forgotten.add(memory_id)
+        batch.forgettings[event.id] = memory_id
     if event.session_id is not None:
         batch.session(event, is_activity=False).summary = None
     batch.episode_updates.forget(event, memory_id)
@@ -292,6 +297,52 @@ def _record_procedure(batch: WriteBatch, event: RecordedEvent, id: str, payload:
     batch.deferred.add(event, lambda: batch.knowledge.record_procedure(event, id, payload))
 
 
+def _edit_undone(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+    """Restore what was there before an edit, or before the undo of it."""
+    edit_id: str = payload["event_id"]
+    again: bool = payload.get("again", False)
+    memory_id = batch.forgettings.get(edit_id)
+    if memory_id is not None and again:
+        batch.forgotten.add(memory_id)
+    elif memory_id is not None:
+        batch.forgotten.discard(memory_id)
+    batch.deferred.add(event, lambda: _restore(batch, event, edit_id, again), episodes=True)
+
+
+def _restore(batch: WriteBatch, event: RecordedEvent, edit_id: str, again: bool) -> None:
+    """Restore rows, and write the facts and preferences again about which something else was stated since."""
+    restored = batch.edits.restore(event, edit_id, again=again)
+    batch.entities.changed |= restored.has_entities
+    # A correction may be about every value of a topic, which have groups of their own.
+    of_topics = [row.group for topic in restored.groups for row in batch.facts.rows.select("topic = ?", topic)]
+    batch.facts.refresh_groups(event, [*dict.fromkeys(of_topics)])
+    for timelines in batch.timelines:
+        timelines.refresh_groups(event, restored.groups)
+        timelines.refresh_evidence(restored.kept_ids)
+
+
+def is_edit(event: RecordedEvent, payload: dict[str, Any]) -> bool:
+    """Return whether an event of an undoable type changes a memory; a forgotten entity comes back when it is named."""
+    if event.type in _STATING:
+        return event.causation_id is not None or payload.get("source_type") == "corrected"
+    return payload.get("kind") != "entity"
+
+
+def _undoable(handler: Handler) -> Handler:
+    """Return a handler of an edit, whose changes are recorded so that it can be undone."""
+
+    def handle(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
+        if not is_edit(event, payload):
+            handler(batch, event, payload)
+            return
+        batch.deferred.add(event, batch.edits.begin)
+        handler(batch, event, payload)
+        forgets = batch.forgettings.get(event.id)
+        batch.deferred.add(event, lambda: batch.edits.end(event, forgets))
+
+    return handle
+
+
 def _retrieval_rated(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Add a rating to memories."""
     batch.deferred.add(event, lambda: batch.knowledge.add_rating(payload))
@@ -299,29 +350,30 @@ def _retrieval_rated(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 
 KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "fact.stated": _fact_stated,
-    "fact.corrected": _fact_corrected,
-    "fact.retracted": _fact_retracted,
+    "fact.corrected": _undoable(_fact_corrected),
+    "fact.retracted": _undoable(_fact_retracted),
     "fact.superseded": _fact_superseded,
     "facts.decayed": _facts_decayed,
     "facts.extracted": _facts_extracted,
-    "preference.stated": _preference_stated,
+    "preference.stated": _undoable(_preference_stated),
     "entity.described": _entity_described,
     "entity.separated": _entity_separated,
-    "relationship.stated": _relationship_stated,
-    "procedure.recorded": _procedure_recorded,
+    "relationship.stated": _undoable(_relationship_stated),
+    "procedure.recorded": _undoable(_procedure_recorded),
     "procedure.used": _procedure_used,
     "document.added": _document_added,
     "document.removed": _document_removed,
     "observations.recorded": _observations_recorded,
     "observations.reflected": _observations_reflected,
-    "memory.pinned": _memory_pinned,
-    "memory.unpinned": _memory_unpinned,
-    "memory.ended": _memory_ended,
-    "memory.invalidated": _memory_invalidated,
-    "memory.forgotten": _memory_forgotten,
+    "memory.pinned": _undoable(_memory_pinned),
+    "memory.unpinned": _undoable(_memory_unpinned),
+    "memory.ended": _undoable(_memory_ended),
+    "memory.invalidated": _undoable(_memory_invalidated),
+    "memory.forgotten": _undoable(_memory_forgotten),
     "memory.status_changed": _memory_status_changed,
     "memory.quarantined": _memory_quarantined,
     "memory.reviewed": _memory_reviewed,
     "memories.merged": _memories_merged,
+    "edit.undone": _edit_undone,
     "retrieval.rated": _retrieval_rated,
 }

@@ -9,11 +9,11 @@ from recollect.projections.text.stems import content_stems
 
 #: Spellings of one predicate in each line; facts are compared by the first spelling.
 _SPELLINGS = """
-lives in | resides in | is living in | live in | lived in | located in | home is | moved to | is based in
+lives in | resides in | is living in | live in | lived in | located in | location is | home is | moved to | is based in
 works at | works for | is employed at | is employed by | work at | work for | employer is
 works as | job is | occupation is | profession is | is a professional
 studies at | goes to school at | attends
-name is | is called | is named
+name is | preferred name is | is called | is named
 age is | is aged | is years old
 born in | was born in | birthplace is
 born on | was born on | birthday is | date of birth is

@@ -7,14 +7,16 @@ from typing import Any
 
 SAVE_SESSION = """
 INSERT OR REPLACE INTO sessions (
-    id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata
+    id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata,
+    timezone, utc_offset
 ) VALUES (
     :id, :channel, :user_id, :started_at_us, :ended_at_us, :last_at_us, :last_version, :episode_count, :summary,
-    :metadata
+    :metadata, :timezone, :utc_offset
 )
 """
 SELECT_SESSION = """
-SELECT id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata
+SELECT id, channel, user_id, started_at_us, ended_at_us, last_at_us, last_version, episode_count, summary, metadata,
+    timezone, utc_offset
 FROM sessions WHERE id = ?
 """
 
@@ -37,6 +39,10 @@ class SessionRow:
     summary: str | None
     #: JSON.
     metadata: str | None
+    #: The zone that the metadata names.
+    timezone: str | None
+    #: Minutes east of UTC of its last event that has a zone.
+    utc_offset: int | None
 
 
 _SESSION_COLUMNS = tuple(field.name for field in fields(SessionRow))
@@ -60,6 +66,8 @@ def new_session(id: str, occurred_at_us: int) -> SessionRow:
         episode_count=0,
         summary=None,
         metadata=None,
+        timezone=None,
+        utc_offset=None,
     )
 
 

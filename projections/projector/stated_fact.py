@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.predicates import canonical, counted_noun, has_one_value, normalised
 from recollect.projections.schema.time_to_live import TTL_DAYS
+
+#: Before the voice of a topic: no normalised text has it.
+_VOICE = "\x1e"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +26,8 @@ class StatedMemory:
     source_type: str
     #: Whether it was extracted from other events; what is extracted does not undo a retraction.
     extracted: bool
-    #: What it is about, normalised: subject and canonical predicate of a fact. Memories with one topic are compared.
+    #: What it is about, normalised: subject and canonical predicate of a fact, and the speaker of what is said about
+    #: others. Memories with one topic are compared.
     topic: str
     #: The object of a fact, normalised; the value of a preference.
     value: str
@@ -48,7 +52,7 @@ def stated_fact(
 ) -> StatedMemory:
     """Return the fact of a payload of `event`, whose subject is an entity."""
     predicate, value = canonical(payload["predicate"]), normalised(payload["object"])
-    topic = f"{normalised(payload['subject'])}|{predicate}"
+    topic = fact_topic(payload["subject"], predicate, voice_of(payload["subject"], payload.get("stated_by")))
     conflict_key = _conflict_key(payload.get("conflict_key"), topic, predicate, value)
     type: str = payload.get("type", "fact")
     confidence: float = payload.get("confidence", 1.0)
@@ -61,6 +65,7 @@ def stated_fact(
             "subject": payload["subject"],
             "predicate": payload["predicate"],
             "object": payload["object"],
+            "stated_by": payload.get("stated_by"),
             "type": type,
             "layer": payload.get("layer", "conversational"),
             "confidence": confidence,
@@ -109,6 +114,38 @@ def stated_preference(event: RecordedEvent, id: str, payload: dict[str, Any], *,
     )
 
 
+def voice_of(subject: str, stated_by: str | None) -> str:
+    """Return the speaker of a statement about another person, normalised.
+
+    It is empty for what people say of themselves, and for what a producer states.
+    Statements of two voices both stand: none ends, corrects or replaces the other.
+    """
+    speaker, about = normalised(stated_by or ""), normalised(subject)
+    return "" if about == speaker else speaker
+
+
+def fact_topic(subject: str, predicate: str, voice: str) -> str:
+    """Return the topic of a fact; the control character keeps the voice apart from the predicate."""
+    topic = f"{normalised(subject)}|{predicate}"
+    return f"{topic}{_VOICE}{voice}" if voice else topic
+
+
+def voice_of_topic(topic: str) -> str:
+    """Return the voice of a topic; empty for a topic without one."""
+    return topic.partition(_VOICE)[2]
+
+
+def in_voice(memory: StatedMemory, voice: str) -> StatedMemory:
+    """Return a fact without a voice as a statement of `voice`."""
+    topic = f"{memory.topic}{_VOICE}{voice}"
+    key = memory.conflict_key
+    if key is not None and key.startswith(memory.topic):
+        key = topic + key.removeprefix(memory.topic)
+    return replace(
+        memory, topic=topic, conflict_key=key, columns=memory.columns | {"topic": topic, "conflict_key": key}
+    )
+
+
 def preference_topic(subject: str, category: str, name: str) -> str:
     """Return what a preference is about; the control characters keep it apart from the topics of facts."""
     return "\x1f".join(("preference", subject, category, name))
@@ -122,7 +159,8 @@ def _conflict_key(stated: str | None, topic: str, predicate: str, value: str) ->
         predicate: canonical.
     """
     if stated:
-        return normalised(stated)
+        voice = voice_of_topic(topic)
+        return f"{normalised(stated)}{_VOICE}{voice}" if voice else normalised(stated)
     if has_one_value(predicate):
         return topic
     counted = counted_noun(value)

@@ -75,6 +75,12 @@ class ValueTimelines:
             if rows:
                 self.refresh(event, group, rows[0].topic, reopens=True)
 
+    def refresh_evidence(self, ids: Sequence[str]) -> None:
+        """Compute confidence and sources of rows again from their statements."""
+        for id in ids:
+            for row in self.rows.select("id = ?", id):
+                self.rows.set_evidence(id, self.statements.evidence(row.group, id))
+
     def add(self, event: RecordedEvent, fact: StatedMemory, kind: Kind, until_us: int | None) -> None:
         """Add the statement of a fact to its group, and the endings that were said after it."""
         is_correction = kind == "correct"

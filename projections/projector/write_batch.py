@@ -11,6 +11,7 @@ import orjson
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.deferred_updates import DeferredUpdates
+from recollect.projections.projector.edit_changes import EditChanges
 from recollect.projections.projector.entity_evidence import EntityEvidence
 from recollect.projections.projector.entity_resolution import resolve_entities
 from recollect.projections.projector.episode_events import Episode
@@ -18,6 +19,7 @@ from recollect.projections.projector.episode_rows import (
     ADD_EPISODE,
     READ_CHARS_MAX,
     AddedEpisode,
+    episode_offset,
     episode_row,
     json_or_none,
     search_terms,
@@ -44,10 +46,10 @@ _ADD_METADATA = "INSERT OR IGNORE INTO episode_metadata (name, value, version) V
 _ADD_SUMMARY = """
 INSERT INTO episodes (
     version, id, session_id, occurred_at_us, type, speaker, text, importance, tier, token_count, status, pinned,
-    expires_at_us, source_tokens, actor, tags
+    expires_at_us, source_tokens, actor, tags, utc_offset
 ) VALUES (
     :version, :id, :session_id, :occurred_at_us, 'conversation', 'summary', :text, :importance, :tier, :token_count,
-    'active', 0, :expires_at_us, :source_tokens, :actor, :tags
+    'active', 0, :expires_at_us, :source_tokens, :actor, :tags, :utc_offset
 )
 """
 # An entity that a text names for the first time.
@@ -76,6 +78,7 @@ _MOVE_JOB_CURSOR = """
 INSERT INTO job_cursors (job, through) VALUES (?, ?)
 ON CONFLICT (job) DO UPDATE SET through = max(through, excluded.through)
 """
+_CONFIGURE = "INSERT OR REPLACE INTO namespace_settings (name, value) VALUES (?, ?)"
 # Summaries are indexed when their search terms are set: to remove a row from the index takes milliseconds.
 _INDEX = (
     "INSERT INTO episodes_fts (rowid, text, caption, previous) "
@@ -156,6 +159,8 @@ class WriteBatch:
         #: Bindings of `_ADD_METADATA`.
         self._metadata: list[tuple[str, str, int]] = []
         self._job_cursors: dict[str, int] = {}
+        #: Settings of the namespace.
+        self._settings: dict[str, str] = {}
         #: Bindings of `_ADD_SUMMARY`.
         self._summaries: list[dict[str, Any]] = []
         #: Version of the last event that changed knowledge; 0: none in this batch.
@@ -173,8 +178,11 @@ class WriteBatch:
         self.timelines = (self.facts, self.preferences)
         self.knowledge = Knowledge(connection, self.endings)
         self.care = MemoryCare(connection)
+        self.edits = EditChanges(connection)
         #: Ids of the memories that were forgotten before the next event.
         self.forgotten: set[str] = set() if new else {id for (id,) in connection.execute("SELECT id FROM forgotten")}
+        #: The memory that each event forgot, by the id of the event; also of those that were undone.
+        self.forgettings: dict[str, str] = {} if new else self.edits.forgettings()
 
     def set_job_cursor(self, job: str, through: int) -> None:
         """Move the cursor of `job`, which has read all events up to the version `through`."""
@@ -200,6 +208,10 @@ class WriteBatch:
             session.last_at_us = event.occurred_at_us
         return session
 
+    def configure(self, name: str, value: str) -> None:
+        """Set a setting of the namespace."""
+        self._settings[name] = value
+
     def add_episode(self, event: RecordedEvent, episode: Episode, speakers: Sequence[str]) -> None:
         """Add the episode of `event`; `complete_episodes` does the rest.
 
@@ -207,6 +219,7 @@ class WriteBatch:
             speakers: the names of the participants who wrote it, once for each message.
         """
         previous: int | None = None
+        session: SessionRow | None = None
         if event.session_id is not None:
             session = self.session(event)
             previous, session.last_version = session.last_version, event.version
@@ -217,7 +230,7 @@ class WriteBatch:
                 for name, value in episode.metadata.items()
                 if not isinstance(value, dict | list)
             ]
-        self._added.append((event, episode, previous, speakers))
+        self._added.append((event, episode, previous, speakers, episode_offset(event, episode, session)))
 
     def complete_episodes(self) -> None:
         """Complete the rows of the episodes added so far, and add the mentions of the entities that they name.
@@ -231,14 +244,14 @@ class WriteBatch:
             return
         self._added = []
         importances: list[int] = []
-        for event, episode, _, _ in added:
+        for event, episode, *_ in added:
             self.completing = event
             importances.append(episode.importance)
         terms: list[str | None] = []
-        for event, episode, _, _ in added:
+        for event, episode, *_ in added:
             self.completing = event
             terms.append(search_terms(episode))
-        for event, episode, _, speakers in added:
+        for event, episode, _, speakers, _ in added:
             self.completing = event
             self._add_mentions(event, episode.text)
             for name in speakers:
@@ -263,6 +276,7 @@ class WriteBatch:
                 "source_tokens": payload.get("source_tokens"),
                 "actor": event.actor,
                 "tags": json_or_none(payload.get("tags")),
+                "utc_offset": event.utc_offset,
             }
         )
 
@@ -370,6 +384,7 @@ class WriteBatch:
             ],
         )
         self._connection.executemany(_MOVE_JOB_CURSOR, self._job_cursors.items())
+        self._connection.executemany(_CONFIGURE, self._settings.items())
         if self.knowledge_version:
             self._connection.execute("UPDATE read_model SET knowledge_version = ?", (self.knowledge_version,))
 

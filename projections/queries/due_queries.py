@@ -6,15 +6,14 @@ from typing import NamedTuple
 
 import apsw
 
-from recollect.events.envelope import DAY_US
-from recollect.projections.queries.records import fetch_records, fetch_value
+from recollect.projections.queries.day_zone import DayZone, day_end_us
+from recollect.projections.queries.records import fetch_tuples, fetch_value
 
 # Live raw episodes without a summary, as compression groups them.
 _UNSUMMARISED = """
-SELECT session_id, occurred_at_us / ? AS day, max(occurred_at_us) AS last_us FROM episodes
+SELECT session_id, occurred_at_us, utc_offset FROM episodes
 WHERE tier = 'raw' AND status = 'active'
     AND NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)
-GROUP BY session_id, day
 """
 _FIRST_COMPRESSED = """
 SELECT min(occurred_at_us) FROM episodes WHERE tier = 'compressed' AND status = 'active' AND pinned = 0
@@ -37,11 +36,11 @@ SELECT max(occurred_at_us) FROM episodes WHERE type = 'conversation' AND tier = 
 
 
 class SessionDay(NamedTuple):
-    """The episodes of a session and a day (UTC) that are in no summary."""
+    """The episodes of a session and a day that are in no summary; the day is that of their zone."""
 
     session_id: str | None
-    #: Days since 1970.
-    day: int
+    #: The end of the day, in microseconds since 1970 UTC.
+    end_us: int
     #: The newest of them, in microseconds since 1970 UTC.
     last_us: int
 
@@ -49,12 +48,17 @@ class SessionDay(NamedTuple):
 class DueQueries:
     """Queries for the times at which the episodes of a read model fall due."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, days: DayZone) -> None:
         self._connection = connection
+        self._days = days
 
     def unsummarised_days(self) -> list[SessionDay]:
         """Return the sessions and days with live raw episodes that are in no summary."""
-        return fetch_records(self._connection, SessionDay, _UNSUMMARISED, (DAY_US,))
+        last: dict[tuple[str | None, int], int] = {}
+        for session_id, at_us, offset in fetch_tuples(self._connection, _UNSUMMARISED):
+            key = (session_id, day_end_us(at_us, self._days.offset(at_us, offset)))
+            last[key] = max(at_us, last.get(key, at_us))
+        return [SessionDay(session_id, end_us, last_us) for (session_id, end_us), last_us in last.items()]
 
     def first_compressed_us(self) -> int | None:
         """Return the time of the oldest compressed episode that is not distilled."""

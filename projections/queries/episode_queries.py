@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.episode_writers import WRITER_COLUMNS, Writer
 from recollect.projections.queries.queried_episodes import (
     EpisodeDetails,
@@ -18,6 +19,8 @@ from recollect.projections.queries.queried_episodes import (
     TierTotals,
 )
 from recollect.projections.queries.records import (
+    Bindings,
+    fetch_dicts,
     fetch_records,
     fetch_tuples,
     fetch_value,
@@ -34,7 +37,7 @@ _UNSUMMARISED = "NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episod
 #: Columns of `EpisodeRow`.
 _ROW = (
     "episodes.version, episodes.id, episodes.session_id, episodes.role, episodes.speaker, episodes.text, "
-    "episodes.caption, episodes.importance, episodes.occurred_at_us"
+    "episodes.caption, episodes.importance, episodes.occurred_at_us, episodes.utc_offset"
 )
 
 # Input of compression.
@@ -106,7 +109,7 @@ _PINNED_VERSIONS = """
 SELECT version FROM episodes WHERE pinned = 1 AND status = 'active' AND version <= ? ORDER BY version DESC LIMIT ?
 """
 _DETAILS = """
-SELECT version, id, type, text, caption, occurred_at_us, session_id, speaker, tier, role, short
+SELECT version, id, type, text, caption, occurred_at_us, session_id, speaker, tier, role, short, utc_offset
 FROM episodes WHERE version IN (%s)
 """
 # Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
@@ -115,17 +118,18 @@ _ARRAY_ROWS = """
 SELECT version, occurred_at_us, session_id, role, speaker, importance, previous,
     ifnull(octet_length(text), 0) + ifnull(octet_length(caption), 0)
         + iif(tier = 'raw', 0, ifnull(octet_length(terms), 0)),
-    tier = 'raw'
+    tier = 'raw', utc_offset
 FROM episodes WHERE status = 'active' AND version > ? AND version <= ? ORDER BY version
 """
 # Episodes that name a date in a time range, sources of summaries that do, and their summaries.
 _MENTIONING_DATES = """
 WITH naming AS (
-    SELECT DISTINCT event_id FROM date_mentions WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ?
+    SELECT event_id, max(probability) AS probability FROM date_mentions
+    WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ? GROUP BY event_id
 )
-SELECT version FROM naming JOIN episodes ON episodes.id = event_id
-UNION SELECT source FROM naming JOIN episode_sources ON episode_sources.id = event_id
-UNION SELECT version FROM naming JOIN episode_sources ON episode_sources.id = event_id
+SELECT version, probability FROM naming JOIN episodes ON episodes.id = event_id
+UNION ALL SELECT source, probability FROM naming JOIN episode_sources ON episode_sources.id = event_id
+UNION ALL SELECT version, probability FROM naming JOIN episode_sources ON episode_sources.id = event_id
 """
 # The sources of a summary, and whether each is an active one that has expired.
 _EXPIRED_SOURCES = """
@@ -148,13 +152,19 @@ SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4
 """
 #: The tiers of episodes, in the order of compaction.
 TIERS = ("raw", "compressed", "distilled")
+# A message that may be shown, also one that a summary stands for.
+_SAID = """
+SELECT occurred_at_us, text FROM episodes
+WHERE id = ? AND tier = 'raw' AND status NOT IN ('forgotten', 'invalidated', 'rejected', 'quarantined')
+"""
 
 
 class EpisodeQueries:
     """Queries on the tables `episodes`, `episode_sources` and `date_mentions`."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, days: DayZone) -> None:
         self._connection = connection
+        self._days = days
         #: The episodes that `details` has returned: a result reads each of them several times.
         self._details: dict[int, EpisodeDetails] = {}
 
@@ -181,10 +191,14 @@ class EpisodeQueries:
         statement = f"SELECT version FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
         return fetch_values(self._connection, statement, tuple(episode_ids))
 
-    def first_time(self, episode_ids: Sequence[str]) -> int | None:
-        """Return the time of the oldest of these episodes in microseconds; None when none of them is in the table."""
-        statement = f"SELECT min(occurred_at_us) FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
-        return fetch_value(self._connection, statement, tuple(episode_ids))
+    def first_time(self, episode_ids: Sequence[str]) -> tuple[int, int] | None:
+        """Return the time of the oldest of these episodes, and its minutes east of UTC; None: they are not here."""
+        statement = (
+            f"SELECT occurred_at_us, utc_offset FROM episodes WHERE id IN ({placeholders(len(episode_ids))}) "
+            "ORDER BY occurred_at_us LIMIT 1"
+        )
+        rows = fetch_tuples(self._connection, statement, tuple(episode_ids))
+        return (rows[0][0], self._days.offset(*rows[0])) if rows else None
 
     def writers(self, episode_ids: Sequence[str]) -> set[Writer]:
         """Return who wrote these episodes; missing episodes are left out."""
@@ -206,6 +220,10 @@ class EpisodeQueries:
         statement = f"SELECT version, text FROM episodes WHERE version IN ({placeholders(len(versions))})"
         return dict(fetch_tuples(self._connection, statement, versions))
 
+    def said(self, episode_id: str) -> tuple[int, str] | None:
+        """Return the time and the text of a message that may be shown; None without one."""
+        return self._connection.execute(_SAID, (episode_id,)).fetchone()
+
     def details(self, version: int) -> EpisodeDetails:
         """Return the episode of a version.
 
@@ -220,24 +238,40 @@ class EpisodeQueries:
 
     def read_details(self, versions: Sequence[int]) -> None:
         """Read the episodes of `versions` in one statement; `details` then returns them without another one."""
-        rows = fetch_records(self._connection, EpisodeDetails, _DETAILS % placeholders(len(versions)), versions)
-        self._details |= {row.version: row for row in rows}
+        rows = fetch_dicts(self._connection, _DETAILS % placeholders(len(versions)), versions)
+        self._details |= {row["version"]: EpisodeDetails(**self._zoned(row)) for row in rows}
+
+    def utc_offsets(self, versions: Sequence[int]) -> dict[int, int]:
+        """Return the minutes east of UTC of these episodes by version; missing episodes are left out."""
+        statement = (
+            f"SELECT version, occurred_at_us, utc_offset FROM episodes WHERE version IN ({placeholders(len(versions))})"
+        )
+        rows = fetch_tuples(self._connection, statement, versions)
+        return {version: self._days.offset(at_us, offset) for version, at_us, offset in rows}
+
+    def _zoned(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row of an episode with its zone, which is that of the namespace when it has none."""
+        row["utc_offset"] = self._days.offset(row["occurred_at_us"], row["utc_offset"])
+        return row
+
+    def _rows(self, statement: str, bindings: Bindings) -> list[EpisodeRow]:
+        return [EpisodeRow(**self._zoned(row)) for row in fetch_dicts(self._connection, statement, bindings)]
 
     def unsummarised_before(self, cutoff_us: int) -> list[EpisodeRow]:
         """Return the live episodes before `cutoff_us` that are in no summary, ordered by session and version."""
-        return fetch_records(self._connection, EpisodeRow, _UNSUMMARISED_BEFORE, (cutoff_us,))
+        return self._rows(_UNSUMMARISED_BEFORE, (cutoff_us,))
 
     def compressed_before(self, cutoff_us: int, *, limit: int) -> list[EpisodeRow]:
         """Return the active compressed episodes before `cutoff_us` that are not pinned, ordered by version."""
-        return fetch_records(self._connection, EpisodeRow, _COMPRESSED_BEFORE, (cutoff_us, limit))
+        return self._rows(_COMPRESSED_BEFORE, (cutoff_us, limit))
 
     def session_turns(self, session_id: str) -> list[EpisodeRow]:
         """Return the live turns of a session that are in no summary, ordered by version."""
-        return fetch_records(self._connection, EpisodeRow, _SESSION_TURNS, (session_id,))
+        return self._rows(_SESSION_TURNS, (session_id,))
 
     def session_user_turns(self, session_id: str, *, limit: int) -> list[EpisodeRow]:
         """Return the users' live messages of a session that are in no summary, most important and newest first."""
-        return fetch_records(self._connection, EpisodeRow, _SESSION_USER_TURNS, (session_id, limit))
+        return self._rows(_SESSION_USER_TURNS, (session_id, limit))
 
     def session_tokens(self, session_id: str) -> int:
         """Return the estimated tokens of `session_turns`."""
@@ -249,11 +283,11 @@ class EpisodeQueries:
 
     def unobserved_turns(self, session_id: str, *, limit: int) -> list[EpisodeRow]:
         """Return the live turns of a session after its last observed turn, ordered by version."""
-        return fetch_records(self._connection, EpisodeRow, _UNOBSERVED_TURNS, (session_id, limit))
+        return self._rows(_UNOBSERVED_TURNS, (session_id, limit))
 
     def long_turns(self, *, tokens_min: int, limit: int) -> list[EpisodeRow]:
         """Return the messages of over `tokens_min` tokens (at least 100) without a short form, ordered by version."""
-        return fetch_records(self._connection, EpisodeRow, _LONG_TURNS, (tokens_min, limit))
+        return self._rows(_LONG_TURNS, (tokens_min, limit))
 
     def distilled(self) -> list[SummaryRow]:
         """Return the active distilled episodes, ordered by version."""
@@ -288,15 +322,17 @@ class EpisodeQueries:
         rows: list[Any] = fetch_tuples(self._connection, _LAST_VERSIONS, (session_id, limit))
         return rows[::-1]
 
-    def mentioning_dates(self, start_us: int, end_us: int, *, range_us_max: int) -> list[int]:
+    def mentioning_dates(self, start_us: int, end_us: int, *, range_us_max: int) -> list[tuple[int, float]]:
         """Return the versions of the episodes that name a date in a time range or have a source that does.
+
+        Each comes with the probability that its words mean this date, and may come more than once.
 
         The versions of these sources are included.
 
         Parameters:
             range_us_max: dates with a longer range, such as a year, are left out.
         """
-        return fetch_values(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
+        return fetch_tuples(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
 
     def containing(self, patterns: Sequence[str], *, limit: int) -> list[int]:
         """Return the versions of active episodes that match LIKE patterns: most patterns first, then newest."""
@@ -350,7 +386,8 @@ class EpisodeQueries:
     def array_rows(self, after: int, through: int) -> list[tuple[Any, ...]]:
         """Return the rows of `EpisodeArrays` after the version `after` up to `through`.
 
-        Columns: version, occurred_at_us, session_id, role, speaker, importance, previous, length in octets, is raw.
+        Columns: version, occurred_at_us, session_id, role, speaker, importance, previous, length in octets, is raw,
+        utc_offset.
         """
         return fetch_tuples(self._connection, _ARRAY_ROWS, (after, through))
 

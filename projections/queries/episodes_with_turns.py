@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import apsw
 
+from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.queries.episode_writers import Writer, writer_of
 from recollect.projections.queries.queried_episodes import EpisodeDetails
@@ -18,8 +19,8 @@ class EpisodesWithTurns(EpisodeQueries):
         turns: the turns by version, which are in no row of the read model.
     """
 
-    def __init__(self, connection: apsw.Connection, turns: Mapping[int, EpisodeDetails]) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: apsw.Connection, days: DayZone, turns: Mapping[int, EpisodeDetails]) -> None:
+        super().__init__(connection, days)
         self._turns = turns
 
     def versions_of(self, episode_ids: Collection[str]) -> list[int]:

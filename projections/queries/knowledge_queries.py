@@ -11,6 +11,7 @@ import orjson
 
 from recollect.events.envelope import DAY_US
 from recollect.projections.queries.grouped_facts import subject_with_role
+from recollect.projections.queries.later_statements import LaterStatement, later_statements
 from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.statement_lines import fact_line, preference_line, relationship_line
@@ -22,7 +23,7 @@ Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "doc
 # `stale_at_us`.
 _FACTS = """
 SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
-    valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer,
+    valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer, stated_by,
     stale_at_us - ttl_days * ? AS confirmed_at_us,
     (SELECT aliases FROM entities WHERE id = group_id AND aliases <> '[]') AS aliases,
     (SELECT name FROM entities WHERE id = group_id) AS name
@@ -51,7 +52,7 @@ FROM procedures WHERE status IN ('active', 'stale') ORDER BY key
 _RELATIONSHIPS = """
 SELECT r.id, a.name AS source, r.type, b.name AS target, r.confidence, r.status, r.pinned, r.source_events, r.version,
     r.updated_at_us, source.group_id AS source_id, target.group_id AS target_id, r.weight,
-    r.stale_at_us - ? AS confirmed_at_us
+    r.stale_at_us - ? AS confirmed_at_us, r.voice
 FROM relationships AS r
 JOIN entity_groups AS source ON source.entity_id = source_id
 JOIN entity_groups AS target ON target.entity_id = target_id
@@ -196,6 +197,8 @@ class KnowledgeItem(NamedTuple):
     replaced_by: Replacement | None = None
     #: Title of a document of more authority that contradicts this one.
     contradicted_by: str | None = None
+    #: Who says it: of a fact about another person the speaker, of a preference its user; None: not recorded.
+    stated_by: str | None = None
     #: The type of a fact: fact, event, decision, problem, commit, task; None for other kinds.
     memory_type: str | None = None
 
@@ -254,6 +257,10 @@ class KnowledgeQueries:
         """Return the ids of the source events of superseded and invalidated facts."""
         return frozenset(fetch_values(self._connection, _OUTDATED_SOURCES))
 
+    def later_statements(self) -> dict[str, LaterStatement]:
+        """Return the newest statement that ended or replaced one of an event, by the id of that event."""
+        return later_statements(self._connection)
+
     def outdated_versions(self) -> list[int]:
         """Return the versions of the episodes among `outdated_sources`, ascending."""
         return fetch_values(self._connection, _OUTDATED_VERSIONS)
@@ -301,6 +308,7 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             predicate=row["predicate"],
             object=row["object"],
             layer=row["layer"],
+            stated_by=row["stated_by"],
             **_state(row),
         )
 
@@ -332,6 +340,7 @@ def _preferences(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             standing=bool(row["standing"]),
             source_type=row["source_type"],
             titles=(name,),
+            stated_by=row["subject"] or None,
             **_state(row),
         )
 
@@ -361,6 +370,7 @@ def _relationships(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             entities=(row["source_id"], row["target_id"]),
             predicate=row["type"],
             weight=row["weight"],
+            stated_by=row["voice"] or None,
             **_state(row),
         )
 

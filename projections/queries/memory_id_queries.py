@@ -8,7 +8,8 @@ import apsw
 
 #: The kinds that an id in an event can refer to: `memory` is every kind that can be pinned, `forgettable` has the
 #: observations of jobs as well, `item` is every kind that a retrieval can return. None of them is forgotten.
-Referent = Literal["fact", "procedure", "document", "entity", "memory", "forgettable", "item"]
+#: An `edit` is an event that can be undone.
+Referent = Literal["fact", "procedure", "document", "entity", "memory", "forgettable", "item", "edit"]
 
 _FACT = "SELECT 1 FROM facts WHERE id = ?1 AND status <> 'forgotten'"
 _PROCEDURE = "SELECT 1 FROM procedures WHERE id = ?1 AND status <> 'forgotten'"
@@ -41,6 +42,7 @@ _LOOK_UPS: dict[Referent, str] = {
     "memory": _MEMORY,
     "forgettable": _FORGETTABLE,
     "item": _ITEM,
+    "edit": "SELECT 1 FROM edits WHERE id = ?1",
 }
 
 
@@ -49,6 +51,10 @@ class MemoryIdQueries:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+
+    def forgotten(self) -> set[str]:
+        """Return the ids of the events and memories that are forgotten."""
+        return {id for (id,) in self._connection.execute("SELECT id FROM forgotten")}
 
     def exists(self, referent: Referent, id: str) -> bool:
         """Return whether the read model has a row of this kind with this id."""

@@ -188,6 +188,7 @@ FILTERS: Mapping[str, Mapping[str, Filter]] = {
         "session_id": _equals("line.session_id", "its session"),
         **_times("line.occurred_at_us"),
     },
+    "forgotten": {"event_id": _equals("id", "the event that forgot it")},
     "questions": {"event_id": _equals("event_id", "the message")},
     # A range of time that begins before `until` and ends after `since`.
     "dates": {

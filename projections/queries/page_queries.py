@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.page_filters import FILTERS
 from recollect.projections.queries.records import fetch_dicts, fetch_value, fetch_values, placeholders
 
@@ -127,8 +128,9 @@ def _keyed(table: str, columns: str, source: str | None = None) -> PageStatement
 #: The public lists of a read model, by name.
 LISTS: Mapping[str, PageStatement] = {
     "episodes": PageStatement(
-        columns="version, id, session_id, occurred_at_us, type, role, speaker, actor, text, caption, importance, "
-        "outcome, tags, details, metadata, parent_id, tier, status, pinned, expires_at_us, short, token_count",
+        columns="version, id, session_id, occurred_at_us, utc_offset, type, role, speaker, actor, text, caption, "
+        "importance, outcome, tags, details, metadata, parent_id, tier, status, pinned, expires_at_us, short, "
+        "token_count",
         source="episodes",
         readable="status <> 'forgotten'",
         cursor="version",
@@ -194,9 +196,18 @@ LISTS: Mapping[str, PageStatement] = {
         hides_cursor=True,
         id_column=_OBSERVATION_ID,
     ),
+    "forgotten": PageStatement(
+        columns="version, id AS event_id, forgets AS id",
+        source="edits",
+        readable="forgets IS NOT NULL AND is_undone = 0",
+        cursor="version",
+    ),
     "questions": PageStatement(columns="key, event_id, text", source="questions", cursor="key", hides_cursor=True),
     "dates": PageStatement(
-        columns="key, event_id, text, start_us, end_us", source="date_mentions", cursor="key", hides_cursor=True
+        columns="key, event_id, text, start_us, end_us, probability",
+        source="date_mentions",
+        cursor="key",
+        hides_cursor=True,
     ),
 }
 #: The lists whose items are memories with an id, with the kind of an item, in the order in which an id is looked up.
@@ -215,8 +226,9 @@ KINDS: Mapping[str, str] = {
 class PageQueries:
     """Queries for pages of the public lists."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, days: DayZone) -> None:
         self._connection = connection
+        self._days = days
 
     def rows(
         self, name: str, after: str | int, *, limit: int, selections: Sequence[Selection] = ()
@@ -233,7 +245,7 @@ class PageQueries:
             f"SELECT {definition.columns} FROM {definition.source} WHERE {' AND '.join(conditions)} AND {cursor} > ? "
             f"ORDER BY {cursor} LIMIT ?"
         )
-        return list(fetch_dicts(self._connection, statement, (*bindings, after, limit)))
+        return [self._zoned(row) for row in fetch_dicts(self._connection, statement, (*bindings, after, limit))]
 
     def row(self, name: str, id: str) -> dict[str, Any] | None:
         """Return the row of the list `name` with an id; None when the list has no such row."""
@@ -242,7 +254,14 @@ class PageQueries:
             f"SELECT {definition.columns} FROM {definition.source} "
             f"WHERE {definition.readable} AND {definition.id_column} = ? LIMIT 1"
         )
-        return next(fetch_dicts(self._connection, statement, (id,)), None)
+        row = next(fetch_dicts(self._connection, statement, (id,)), None)
+        return None if row is None else self._zoned(row)
+
+    def _zoned(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return a row with the minutes of its time east of UTC, where the list has them."""
+        if "utc_offset" in row:
+            row["utc_offset"] = self._days.offset(row["occurred_at_us"], row["utc_offset"])
+        return row
 
     def passes(self, kind: str, id: str, selections: Sequence[Selection]) -> bool:
         """Return whether the memory of a kind (`KINDS`) with an id passes all filters."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
+
+from recollect.events.local_time import fixed_zone, local_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +26,13 @@ class EpisodeRow:
     #: 1 to 10.
     importance: int
     occurred_at_us: int
+    #: Minutes east of UTC; None: not known, so UTC.
+    utc_offset: int | None = None
+
+    @property
+    def sent_at(self) -> datetime:
+        """Return the time in its own zone."""
+        return local_time(self.occurred_at_us, fixed_zone(self.utc_offset or 0))
 
     def line(self) -> str:
         """Return the text with the caption in parentheses."""
@@ -58,6 +68,8 @@ class EpisodeDetails:
     short: str | None = None
     #: The id of the summary that has the episode as a source, once the episode has expired; None before.
     summary_id: str | None = None
+    #: Minutes east of UTC.
+    utc_offset: int = 0
 
 
 class SpokenText(NamedTuple):

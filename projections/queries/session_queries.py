@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 import apsw
 
+from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.records import fetch_records, fetch_tuples, fetch_value, fetch_values
 
 # Sessions with enough unobserved turns, among the sessions with the newest episodes. Older sessions were observed when
@@ -30,7 +32,7 @@ ORDER BY last_version DESC LIMIT ?
 """
 # The messages of a session up to a version, newest first.
 _EARLIER_TURNS = """
-SELECT role, speaker, text, occurred_at_us FROM episodes
+SELECT role, speaker, text, occurred_at_us, utc_offset FROM episodes
 WHERE session_id = ? AND version <= ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
 ORDER BY version DESC LIMIT ?
 """
@@ -65,7 +67,8 @@ class EarlierTurn:
     role: str | None
     speaker: str
     text: str
-    occurred_at_us: int
+    #: In its own zone.
+    sent_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +85,9 @@ class RecentSession:
 class SessionQueries:
     """Queries on the tables `sessions`, `observations` and `observation_cursors`."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, days: DayZone) -> None:
         self._connection = connection
+        self._days = days
 
     def last_activity(self) -> dict[str, int]:
         """Return the time of each session's newest event in microseconds, by session id."""
@@ -112,7 +116,11 @@ class SessionQueries:
 
     def earlier_turns(self, session_id: str, *, through: int, limit: int) -> list[EarlierTurn]:
         """Return the last messages of a session up to the version `through`, in order."""
-        return fetch_records(self._connection, EarlierTurn, _EARLIER_TURNS, (session_id, through, limit))[::-1]
+        rows = fetch_tuples(self._connection, _EARLIER_TURNS, (session_id, through, limit))
+        return [
+            EarlierTurn(role=role, speaker=speaker, text=text, sent_at=self._days.local(at_us, offset))
+            for role, speaker, text, at_us, offset in rows[::-1]
+        ]
 
     def observations(self, session_id: str) -> list[ObservationRow]:
         """Return the active observations of a session, in order."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, tzinfo
 from functools import cached_property
 from pathlib import Path
 
 import apsw
 
+from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.due_queries import DueQueries
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.episode_queries import EpisodeQueries
@@ -40,27 +42,30 @@ class Snapshot:
     Parameters:
         connection: in a read transaction; other rooms cannot access it.
         version: the last event projected into the read model.
+        default_zone: the zone of the days of users for whom no event names one.
     """
 
-    def __init__(self, connection: apsw.Connection, version: int) -> None:
+    def __init__(self, connection: apsw.Connection, version: int, default_zone: tzinfo = UTC) -> None:
         self._connection = connection
+        #: The zones of the times.
+        self.days = DayZone(connection, default_zone)
         #: The last event projected into the read model.
         self.version = version
 
     @cached_property
     def episodes(self) -> EpisodeQueries:
         """Return the queries on episodes."""
-        return EpisodeQueries(self._connection)
+        return EpisodeQueries(self._connection, self.days)
 
     @cached_property
     def due(self) -> DueQueries:
         """Return the queries on the times at which episodes fall due."""
-        return DueQueries(self._connection)
+        return DueQueries(self._connection, self.days)
 
     @cached_property
     def sessions(self) -> SessionQueries:
         """Return the queries on sessions and their observations."""
-        return SessionQueries(self._connection)
+        return SessionQueries(self._connection, self.days)
 
     @cached_property
     def entities(self) -> EntityQueries:
@@ -90,7 +95,7 @@ class Snapshot:
     @cached_property
     def pages(self) -> PageQueries:
         """Return the queries for pages of the lists."""
-        return PageQueries(self._connection)
+        return PageQueries(self._connection, self.days)
 
     @cached_property
     def map(self) -> MapQueries:
@@ -116,7 +121,8 @@ class Snapshot:
     def with_turns(self, turns: Mapping[int, EpisodeDetails]) -> Snapshot:
         """Return the same view, in which `turns` that the read model no longer holds can be read by version as well."""
         snapshot = Snapshot(self._connection, self.version)
-        snapshot.episodes = EpisodesWithTurns(self._connection, turns)
+        snapshot.days = self.days
+        snapshot.episodes = EpisodesWithTurns(self._connection, self.days, turns)
         return snapshot
 
     def content_hash(self) -> str:

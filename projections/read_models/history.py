@@ -123,7 +123,7 @@ class History:
             StorageError: the file cannot be written or read.
         """
         if version == 0:
-            yield Snapshot(empty_read_model(self._log.log_id, namespace), 0)
+            yield Snapshot(empty_read_model(self._log.log_id, namespace), 0, self._read_models.default_zone)
             return
         head = self._log.head(namespace)
         self._read_models.purges.follow(head, deadline=deadline)
@@ -192,7 +192,7 @@ class History:
                 return
             try:
                 mark_used(file.marker)
-                yield Snapshot(connection, file.version)
+                yield Snapshot(connection, file.version, self._read_models.default_zone)
             except (apsw.CorruptError, apsw.NotADBError):
                 # Other readers keep their open file; the next reader builds a new one.
                 remove_database(file.path)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from recollect.projections.read_models.disk_limit import DiskLimit
 from recollect.projections.read_models.generations import built, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
-from recollect.projections.read_models.opening import open_projector
+from recollect.projections.read_models.opening import RebuildLog, open_projector
 from recollect.projections.read_models.purges import Purges
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
 from recollect.projections.read_models.replay import build_read_model
@@ -112,12 +113,12 @@ class _OpenReadModel:
         return generations(self._folder)[-1:] == [self.generation]
 
     @contextmanager
-    def reading(self) -> Generator[Snapshot]:
+    def reading(self, default_zone: tzinfo) -> Generator[Snapshot]:
         """Yield a snapshot on a read-only connection of its own."""
         reader = self._readers.pop() if self._readers else connect(self.path, readonly=True)
         try:
             reader.execute("BEGIN")
-            yield Snapshot(reader, read_state(reader).checkpoint)
+            yield Snapshot(reader, read_state(reader).checkpoint, default_zone)
         finally:
             if reader.in_transaction:
                 reader.execute("ROLLBACK")
@@ -160,6 +161,7 @@ class ReadModels:
         replay_batch_events: events in one batch of a replay.
         far_behind_events: missing events over which a read model is replayed in bulk instead of caught up.
         disk_bytes_max: bytes of read models and vectors on disk; 0: no limit.
+        default_zone: the zone of the days of users for whom neither events nor the namespace name one.
     """
 
     def __init__(
@@ -173,15 +175,14 @@ class ReadModels:
         replay_batch_events: int = REPLAY_BATCH_EVENTS,
         far_behind_events: int = FAR_BEHIND_EVENTS,
         disk_bytes_max: int = 0,
+        default_zone: tzinfo = UTC,
     ) -> None:
-        #: The data folder.
-        self.data = data
+        #: As in the parameters.
+        self.data, self.log, self.default_zone = data, log, default_zone
         self._first_batch_events = first_batch_events
         self._batch_events = batch_events
         self._replay_batch_events = replay_batch_events
         self._far_behind_events = far_behind_events
-        #: The log to project.
-        self.log = log
         #: Removes read models and vectors that were not used lately.
         self.disk_limit = DiskLimit(data, log, disk_bytes_max)
         self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(
@@ -189,6 +190,7 @@ class ReadModels:
         )
         #: By namespace; changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
+        self._rebuild_log = RebuildLog()
         #: Follows the erasures of the log.
         self.purges = Purges(data, log, self._rebuild_after_erasure, self._open_files.drop)
 
@@ -233,11 +235,11 @@ class ReadModels:
 
         While the log cannot be reached, the file that is there is read as it is.
         """
-        if not self._has_events(namespace):
-            yield Snapshot(empty_read_model(self.log.log_id, namespace), 0)
-            return
-        with self._using(namespace) as read_model, read_model.reading() as snapshot:
-            yield snapshot
+        if self._has_events(namespace):
+            with self._using(namespace) as read_model, read_model.reading(self.default_zone) as snapshot:
+                yield snapshot
+        else:
+            yield Snapshot(empty_read_model(self.log.log_id, namespace), 0, self.default_zone)
 
     def progress(self, namespace: str) -> ProjectionProgress:
         """Return the progress of the read model, without projecting events."""
@@ -410,14 +412,12 @@ class ReadModels:
         except ForeignFile as problem:
             if problem.path not in (None, generation_path(folder, generations(folder)[-1])):
                 raise
-            self._replace_live(namespace, str(problem))
+            self._replace_live(namespace, problem)
             return _OpenReadModel(self.log, namespace, folder)
 
-    def _replace_live(self, namespace: str, problem: str) -> None:
+    def _replace_live(self, namespace: str, problem: str | ForeignFile) -> None:
         """Publish an empty generation over the live one; the next catch-up projects the log into it."""
-        _logger.warning(
-            "the read model of namespace %.12s is built again from the log: %s", folder_name(namespace), problem
-        )
+        self._rebuild_log.warn(namespace, problem)
         self._open_files.drop(namespace)
         self._begin_generation(namespace, namespace_folder(self.data, namespace))
 

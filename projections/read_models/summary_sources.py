@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
-from recollect.projections.projector.episode_events import episode_from_event, is_episode_event
+from recollect.projections.projector.episode_events import episode_from_event, is_episode_event, stated_offset
+from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.queried_episodes import EpisodeRow
 
 #: Most events between two sources that one read includes: another read costs more than these events.
 _GAP_EVENTS = 50
 
 
-def read_turns(log: EventLog, namespace: str, versions: Sequence[int]) -> list[EpisodeRow]:
+def read_turns(log: EventLog, namespace: str, versions: Sequence[int], days: DayZone | None = None) -> list[EpisodeRow]:
     """Return the messages, actions and observations of `namespace` with these ascending `versions`, in order.
+
+    Parameters:
+        days: the zones of turns that name none; their offset is None without it.
 
     Raises:
         StorageError: the log cannot be read.
     """
-    return [_turn(event) for event in _read_events(log, namespace, versions) if is_episode_event(event)]
+    turns = [_turn(event) for event in _read_events(log, namespace, versions) if is_episode_event(event)]
+    if days is None:
+        return turns
+    return [
+        replace(turn, utc_offset=days.offset(turn.occurred_at_us, turn.utc_offset, turn.session_id)) for turn in turns
+    ]
 
 
 def _turn(event: RecordedEvent) -> EpisodeRow:
@@ -35,6 +45,7 @@ def _turn(event: RecordedEvent) -> EpisodeRow:
         caption=episode.caption,
         importance=episode.importance,
         occurred_at_us=event.occurred_at_us,
+        utc_offset=stated_offset(event, episode),
     )
 
 

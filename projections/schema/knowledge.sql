@@ -1,9 +1,9 @@
 -- The tables of knowledge. They are small next to the episodes, so their indexes are created with them. Keys rise in
--- the order of the log. An id is the event's id, followed by a number when the event states several items.
+-- the order of the log, and none is given twice: an undo may remove a row, and add it again. An id is the event's id, followed by a number when the event states several items.
 
 -- Facts: subject, predicate, object. Rows are never removed: a fact that ends gets a status and an end of validity.
 CREATE TABLE facts (
-    key            INTEGER PRIMARY KEY,
+    key            INTEGER PRIMARY KEY AUTOINCREMENT,
     id             TEXT    NOT NULL UNIQUE,
     version        INTEGER NOT NULL,     -- of the first event that stated it
     entity_id      INTEGER NOT NULL,     -- of the subject
@@ -26,8 +26,9 @@ CREATE TABLE facts (
     stale_at_us    INTEGER NOT NULL,
     created_at_us  INTEGER NOT NULL,
     updated_at_us  INTEGER NOT NULL,
-    topic          TEXT    NOT NULL,     -- subject and predicate, normalised
-    value          TEXT    NOT NULL      -- object, normalised
+    topic          TEXT    NOT NULL,     -- subject and predicate, normalised, and who says it of somebody else
+    value          TEXT    NOT NULL,     -- object, normalised
+    stated_by      TEXT                  -- who says it of somebody else; NULL: the subject, or a producer
 ) STRICT;
 CREATE INDEX facts_by_topic ON facts (topic, value);
 CREATE INDEX facts_by_conflict ON facts (conflict_key) WHERE conflict_key IS NOT NULL;
@@ -55,13 +56,13 @@ SELECT
     facts.key, facts.id, version, entity_id, subject, predicate, object, type, layer, confidence, source_type,
     iif(newest_id IS NULL, status, 'superseded') AS status, pinned, coalesce(newest_id, superseded_by) AS superseded_by,
     conflict_key, valid_from_us, coalesce(newest_from_us, valid_until_us) AS valid_until_us, evidence_count,
-    source_events, ttl_days, stale_at_us, created_at_us, updated_at_us, topic, value
+    source_events, ttl_days, stale_at_us, created_at_us, updated_at_us, topic, value, stated_by
 FROM facts LEFT JOIN facts_of_other_names USING (id);
 
 -- What was said about each group of facts: those that cannot both hold, or else those of one value. The preferences of
 -- a subject, category and name are a group, too.
 CREATE TABLE fact_statements (
-    key           INTEGER PRIMARY KEY,
+    key           INTEGER PRIMARY KEY AUTOINCREMENT,
     group_key     TEXT    NOT NULL,      -- conflict key, or topic and value; the topic for a correction of all values
     id            TEXT    NOT NULL,      -- of the event, with a number when the event states several facts
     kind          TEXT    NOT NULL,      -- state, past, correct, end, retract
@@ -80,7 +81,7 @@ CREATE INDEX fact_statements_by_group ON fact_statements (group_key, id);
 
 -- Endings such as `I quit my job`, which also end facts that were said earlier and arrive later.
 CREATE TABLE fact_endings (
-    key           INTEGER PRIMARY KEY,
+    key           INTEGER PRIMARY KEY AUTOINCREMENT,
     id            TEXT    NOT NULL,
     subject       TEXT    NOT NULL,      -- normalised
     predicates    TEXT    NOT NULL,      -- JSON list of canonical predicates; empty: all
@@ -88,13 +89,14 @@ CREATE TABLE fact_endings (
     about         TEXT    NOT NULL,      -- JSON list of stems; empty: all values of the predicates
     kind          TEXT    NOT NULL,      -- end, retract
     at_us         INTEGER NOT NULL,
+    voice         TEXT    NOT NULL,      -- who says it of somebody else, normalised; empty: the subject, or a producer
     source_events TEXT    NOT NULL       -- JSON list of event ids
 ) STRICT;
 CREATE INDEX fact_endings_by_subject ON fact_endings (subject, at_us);
 
 -- Preferences of users: a category, a name and a value.
 CREATE TABLE preferences (
-    key            INTEGER PRIMARY KEY,
+    key            INTEGER PRIMARY KEY AUTOINCREMENT,
     id             TEXT    NOT NULL UNIQUE,
     version        INTEGER NOT NULL,
     subject        TEXT    NOT NULL,     -- whose it is, normalised; empty: the user's
@@ -119,7 +121,7 @@ CREATE INDEX preferences_by_name ON preferences (subject, category, name);
 
 -- Procedures: the steps of a task, with the outcomes of their uses.
 CREATE TABLE procedures (
-    key           INTEGER PRIMARY KEY,
+    key           INTEGER PRIMARY KEY AUTOINCREMENT,
     id            TEXT    NOT NULL UNIQUE,
     version       INTEGER NOT NULL,
     name          TEXT    NOT NULL,
@@ -145,7 +147,7 @@ CREATE INDEX procedures_by_name ON procedures (name COLLATE NOCASE) WHERE status
 
 -- Relationships between two entities.
 CREATE TABLE relationships (
-    key            INTEGER PRIMARY KEY,
+    key            INTEGER PRIMARY KEY AUTOINCREMENT,
     id             TEXT    NOT NULL UNIQUE,
     version        INTEGER NOT NULL,
     source_id      INTEGER NOT NULL,
@@ -163,7 +165,8 @@ CREATE TABLE relationships (
     stale_at_us    INTEGER NOT NULL,
     created_at_us  INTEGER NOT NULL,
     updated_at_us  INTEGER NOT NULL,
-    UNIQUE (source_id, type, target_id)
+    voice          TEXT    NOT NULL,     -- who says it of somebody else, normalised; empty: the source, or a producer
+    UNIQUE (source_id, type, target_id, voice)
 ) STRICT;
 CREATE INDEX relationships_by_target ON relationships (target_id);
 
@@ -193,7 +196,7 @@ CREATE TABLE document_relations (
 
 -- Observations: short lines about a running conversation.
 CREATE TABLE observations (
-    key            INTEGER PRIMARY KEY,
+    key            INTEGER PRIMARY KEY AUTOINCREMENT,
     event_id       TEXT    NOT NULL,
     session_id     TEXT,
     text           TEXT    NOT NULL,
@@ -217,17 +220,29 @@ CREATE TABLE ratings (
     rating    REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The dates that messages name, as time ranges, and the questions that messages ask.
+-- The dates that messages name, as time ranges with the probability that the words mean them, and the questions that
+-- messages ask.
 CREATE TABLE date_mentions (
-    key      INTEGER PRIMARY KEY,
+    key      INTEGER PRIMARY KEY AUTOINCREMENT,
     event_id TEXT    NOT NULL,
     text     TEXT    NOT NULL,
     start_us INTEGER NOT NULL,
-    end_us   INTEGER NOT NULL
+    end_us   INTEGER NOT NULL,
+    probability REAL NOT NULL
 ) STRICT;
 CREATE INDEX date_mentions_by_time ON date_mentions (start_us);
 CREATE TABLE questions (
-    key      INTEGER PRIMARY KEY,
+    key      INTEGER PRIMARY KEY AUTOINCREMENT,
     event_id TEXT    NOT NULL,
     text     TEXT    NOT NULL
 ) STRICT;
+
+-- The rows that edits changed: corrections, endings, pins, and what was forgotten. An undo restores them.
+CREATE TABLE edits (
+    id           TEXT PRIMARY KEY,       -- of the event
+    version      INTEGER NOT NULL,
+    forgets      TEXT,                   -- id of the memory that it forgets; NULL: none
+    is_undone    INTEGER NOT NULL,
+    group_states TEXT    NOT NULL,       -- JSON: hashes of the statements of each group, before and after
+    changes      TEXT    NOT NULL        -- JSON: table, key, and the values before and after, of each row
+) STRICT, WITHOUT ROWID;

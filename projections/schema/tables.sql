@@ -22,6 +22,7 @@ CREATE TABLE episodes (
     session_id     TEXT,
     previous       INTEGER,              -- version of the episode before it in its session
     occurred_at_us INTEGER NOT NULL,
+    utc_offset     INTEGER,              -- minutes east of UTC; NULL: as the namespace or the settings have it
     type           TEXT    NOT NULL,     -- conversation, action, observation
     role           TEXT,                 -- of a message: user, assistant, system, tool:<name>
     speaker        TEXT    NOT NULL,
@@ -88,6 +89,12 @@ CREATE TABLE job_cursors (
     through INTEGER NOT NULL             -- version of the last event read
 ) STRICT, WITHOUT ROWID;
 
+-- What a producer has set for the namespace: `timezone`, the zone of its user's days.
+CREATE TABLE namespace_settings (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Sessions: one row for each conversation.
 CREATE TABLE sessions (
     id            TEXT PRIMARY KEY,
@@ -99,7 +106,9 @@ CREATE TABLE sessions (
     last_version  INTEGER,              -- of its newest episode
     episode_count INTEGER NOT NULL,
     summary       TEXT,
-    metadata      TEXT                  -- JSON
+    metadata      TEXT,                 -- JSON
+    timezone      TEXT,                 -- that the metadata names; NULL: none
+    utc_offset    INTEGER               -- minutes east of UTC of its last event that has a zone; NULL: none
 ) STRICT, WITHOUT ROWID;
 
 -- Entities: people, places, animals, works … that messages name or events describe.

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.projector.predicates import attribute_stems, canonical
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.later_statements import LaterStatement
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, Node, build_graph
@@ -48,7 +49,9 @@ class KnowledgeIndex:
     terms: Sequence[Mapping[str, int]]
     #: Ids of the source events whose facts are no longer valid.
     outdated: frozenset[str] = frozenset()
-    #: Versions of the episodes among them, ascending.
+    #: What ended or replaced what an event said, by the id of that event.
+    later: Mapping[str, LaterStatement] = field(default_factory=dict[str, LaterStatement])
+    #: Versions of the episodes among `outdated`, ascending.
     outdated_versions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     #: Ratings that users gave to retrieved memories, by id of the memory.
     ratings: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -208,6 +211,7 @@ def load_knowledge_index(snapshot: Snapshot, stems: StemCache) -> KnowledgeIndex
         items,
         stems.of([item.text for item in items], stem),
         snapshot.knowledge.outdated_sources(),
+        snapshot.knowledge.later_statements(),
         np.array(snapshot.knowledge.outdated_versions(), np.int64),
         snapshot.knowledge.ratings(),
         snapshot.knowledge.episode_ratings(),

@@ -1,391 +1,404 @@
-"""Date meanings: computes the time ranges that the patterns of `date_ranges` mean."""
+"""Date meanings: computes the day ranges that an expression such as `on Friday` or `15 July` may mean.
+
+Every meaning returns all ranges that come into question; which of them is meant is weighed by `date_reading`.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 
 from recollect.projections.text.calendar_ranges import (
     HOLIDAYS,
     Range,
-    Tense,
-    date_of,
-    day_of,
+    day_in,
     days,
     month_of,
-    nearest,
-    of_nearest_year,
     quarter_of,
     season_of,
+    shifted,
+    third_of,
+    unit_range,
     week_of,
     weekend_of,
     year_of,
 )
-from recollect.projections.text.date_words import (
-    ORDINALS,
-    VAGUE_COUNTS,
-    count_of,
-    month_number,
-    shift_of,
-    unit_of,
-    weekday_number,
-    weekday_number_of_prefix,
-)
+from recollect.projections.text.date_words import DateWords
+
+#: Years around the one of the message that 29 February may be in (1896 to 1904 are 8 years apart).
+_LEAP_YEARS = 8
 
 
-class Reading(NamedTuple):
-    """How a date is read: the time that it counts from, and the tense of its sentence, read when needed."""
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression that may be a date, before it is read."""
 
+    #: The match of its pattern in folded text.
+    match: re.Match[str]
+    words: DateWords
+    #: The local time of the message.
     sent_at: datetime
-    tense: Callable[[], Tense]
 
     @property
-    def today(self) -> datetime:
-        """Return midnight UTC of the day of the message."""
-        return day_of(self.sent_at)
+    def today(self) -> date:
+        """Return the day of the message."""
+        return self.sent_at.date()
+
+    def text(self, group: str) -> str:
+        """Return the text of a group; empty when the pattern has no such group or it did not take part."""
+        return (self.match[group] or "") if group in self.match.re.groupindex else ""
+
+    def number(self, group: str) -> int:
+        """Return the number of a group."""
+        return self.words.number(self.text(group))
+
+    @property
+    def month(self) -> int:
+        """Return the number of the month."""
+        return self.words.month(self.text("month"))
+
+    @property
+    def weekday(self) -> int:
+        """Return the number of the weekday."""
+        return self.words.weekday(self.text("weekday"))
+
+    @property
+    def unit(self) -> str:
+        """Return the English unit."""
+        return self.words.unit(self.text("unit"))
+
+    @property
+    def side(self) -> int | None:
+        """Return -1 for `last`, 0 for `this`, 1 for `next`; None without such a word."""
+        text = self.text("side")
+        return self.words.side(text) if text else None
+
+    @property
+    def year(self) -> int | None:
+        """Return the year that the words say, as a number or as `two years ago` or `last year`; None without one."""
+        if year := self.text("year"):
+            return int(year)
+        if count := self.text("years"):
+            return self.today.year - self.words.number(count)
+        side = self.text("yearside")
+        return self.today.year + self.words.side(side) if side else None
 
 
-#: Computes the range of a match; None when the match is not a date.
-Meaning = Callable[[re.Match[str], Reading], Range | None]
+#: Computes the ranges that an expression may mean, nearest years and weeks included; empty when it is not a date.
+Meaning = Callable[[Expression], Iterable[Range]]
 
 
-#: Days of the units in `the last three weeks`; 1 for shorter units.
-_LENGTHS = {"week": 7, "weekend": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365, "decade": 3652}
-#: Deletes apostrophes from the names of holidays.
-_NO_APOSTROPHES = str.maketrans("", "", "'’")
+def offset(expression: Expression) -> Iterable[Range]:
+    """Return the day of `yesterday`."""
+    return [days(expression.today + timedelta(days=expression.words.offset(expression.text("offset"))))]
 
 
-def simple(offset: int) -> Meaning:
-    """Return the meaning of a single day, `offset` days after today."""
-    return lambda _, reading: days(reading.today + timedelta(days=offset))
+def of_years(expression: Expression, in_year: Callable[[int], Range | None]) -> list[Range]:
+    """Return the ranges of the year that the words say, or of the years around today."""
+    if (year := expression.year) is not None:
+        years = [year]
+    else:
+        around = 1 if in_year(2023) is not None else _LEAP_YEARS
+        years = [expression.today.year + distance for distance in range(-around, around + 1)]
+    ranges = [item for year in years if 0 < year < 9999 and (item := in_year(year)) is not None]
+    return _on_weekday(expression, ranges)
 
 
-def side_weekday(match: re.Match[str], reading: Reading) -> Range:
-    """Return the day of `last Friday` (before today), `next Friday` (after today) or `this Friday` (today or later)."""
-    today, wanted = reading.today, weekday_number(match["weekday"])
-    shift = shift_of(match["side"])
-    if shift < 0:
-        return days(today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1))
-    if match["side"].lower() == "next":
-        return days(today + timedelta(days=(wanted - today.weekday() - 1) % 7 + 1))
-    return days(today + timedelta(days=(wanted - today.weekday()) % 7))
+def _on_weekday(expression: Expression, ranges: list[Range]) -> list[Range]:
+    """Return the ranges that begin on the weekday before the date: `Friday, 3 May`; all when none does."""
+    name = expression.text("before")
+    if not name:
+        return ranges
+    wanted = expression.words.weekday(name)
+    return [item for item in ranges if item[0].weekday() == wanted] or ranges
 
 
-def weekdays_ago(match: re.Match[str], reading: Reading) -> Range:
-    """Return the day of `two Fridays ago`."""
-    today, wanted = reading.today, weekday_number(match["weekday"])
-    last = today - timedelta(days=(today.weekday() - wanted - 1) % 7 + 1)
-    return days(last - timedelta(weeks=count_of(match["count"]) - 1))
+def weekday(expression: Expression) -> Iterable[Range]:
+    """Return the days of `on Friday`: two before today, today, two after it."""
+    return _weekdays(expression.today, expression.weekday, -2, 2)
 
 
-def weekday(match: re.Match[str], reading: Reading) -> Range:
-    """Return the day of `on Friday`: before or after today by the tense, else the nearest, which may be today."""
-    today, tense = reading.today, reading.tense()
-    ahead = (weekday_number(match["weekday"]) - today.weekday()) % 7
-    if tense == "past":
-        return days(today + timedelta(days=ahead - 7))
-    if tense in ("future", "present"):
-        return days(today + timedelta(days=ahead or 7))
-    return days(today + timedelta(days=ahead if ahead <= 3 else ahead - 7))
+def _weekdays(today: date, wanted: int, first: int, last: int) -> list[Range]:
+    """Return the days of a weekday from the `first` to the `last` one counted from today."""
+    ahead = (wanted - today.weekday()) % 7
+    weeks = range(first, last + (ahead == 0))
+    return [days(today + timedelta(days=ahead + 7 * week)) for week in weeks]
 
 
-def weekday_of_week(match: re.Match[str], reading: Reading) -> Range:
+def side_weekday(expression: Expression) -> Iterable[Range]:
+    """Return the days of `next Friday`: the one after today and that of next week; of `last Friday` likewise."""
+    today, wanted, side = expression.today, expression.weekday, expression.side or 0
+    of_week = days(week_of(today, side)[0] + timedelta(days=wanted))
+    candidates = [of_week]
+    if abs(side) > 1:
+        return candidates
+    if side:
+        candidates += [item for item in _weekdays(today, wanted, -2, 2) if (item[0] - today).days * side > 0]
+    else:
+        candidates += _weekdays(today, wanted, -1, 1)
+    return sorted(set(candidates))
+
+
+def weekday_of_week(expression: Expression) -> Iterable[Range]:
     """Return the day of `Tuesday next week`."""
-    monday, _ = week_of(reading.today, shift_of(match["side"]))
-    return days(monday + timedelta(days=weekday_number(match["weekday"])))
+    return [days(week_of(expression.today, expression.side or 0)[0] + timedelta(days=expression.weekday))]
 
 
-def side_unit(match: re.Match[str], reading: Reading) -> Range:
-    """Return the range of `last week`, `next month`, `the week before last` …; the last 7 days for `the past week`."""
-    what, shift = unit_of(match["what"]), shift_of(match["side"])
-    if match["side"].lower() == "past" and what != "weekend":
-        return rolling(match, reading)
+def weekday_and_weeks(sign: int) -> Meaning:
+    """Return the meaning of `a week on Friday` (sign 1) or `Friday two weeks ago` (sign -1)."""
+
+    def meaning(expression: Expression) -> Iterable[Range]:
+        count = expression.number("count") if expression.text("count") else 1
+        if expression.words.unit(expression.text("unit") or "week") not in ("week", "fortnight"):
+            return []
+        weeks = timedelta(weeks=sign * count * (2 if expression.text("unit").startswith("fortnight") else 1))
+        if sign < 0:
+            day = week_of(expression.today + weeks)[0] + timedelta(days=expression.weekday)
+            return [days(day)]
+        return [days(item[0] + weeks) for item in _weekdays(expression.today, expression.weekday, 0, 1)[:1]]
+
+    return meaning
+
+
+def weekdays_ago(expression: Expression) -> Iterable[Range]:
+    """Return the day of `two Fridays ago`."""
+    last = _weekdays(expression.today, expression.weekday, -1, 0)[0][0]
+    return [days(last - timedelta(weeks=expression.number("count") - 1))]
+
+
+def side_unit(expression: Expression) -> Iterable[Range]:
+    """Return the range of `last week`, `next month`, `the week before last` …"""
+    unit, side = expression.unit, expression.side or 0
     # The group `twice` marks `the week before last` and `the week after next`.
-    return unit_range(what, reading.today, 2 * shift if "twice" in match.re.groupindex else shift)
+    count = 2 * side if "twice" in expression.match.re.groupindex else side
+    candidates = [unit_range(unit, expression.today, count)]
+    if unit == "weekend" and count == side:
+        # "Last weekend" and "next weekend" are said of the nearest one and of that of the week.
+        candidates += [unit_range(unit, expression.today, other) for other in {0, side, 2 * side} - {count}]
+    return candidates
 
 
-def rolling(match: re.Match[str], reading: Reading) -> Range:
-    """Return the days of `in the last month` up to today."""
-    return reading.today - timedelta(days=_LENGTHS[match["what"].lower()]), reading.today + timedelta(days=1)
+def weekend(expression: Expression) -> Iterable[Range]:
+    """Return Saturday and Sunday of `at the weekend`."""
+    return [weekend_of(expression.today, weeks) for weeks in (-1, 0, 1)]
 
 
-def unit_range(unit: str, day: datetime, count: int) -> Range:
-    """Return the day, week, month … that is `count` units after the one of `day`, as long as the unit."""
-    match unit:
-        case "week" | "fortnight":
-            return week_of(day, count * (2 if unit == "fortnight" else 1))
-        case "weekend":
-            return weekend_of(day, count)
-        case "month":
-            return month_of(day, count)
-        case "quarter":
-            return quarter_of(day.year, (day.month - 1) // 3 + 1 + count)
-        case "year":
-            return year_of(day.year + count)
-        case "decade":
-            return year_of((day.year // 10 + count) * 10, 10)
-        case _:
-            return days(day + timedelta(days=count))
+def rolling(expression: Expression) -> Iterable[Range]:
+    """Return the days of `the past three weeks`, which end with today, or of `the next three weeks`."""
+    count = expression.number("count") if expression.text("count") else 1
+    today, side = expression.today, expression.side or -1
+    counts = [count, count + 1] if is_vague(expression) else [count]
+    others = [shifted(today, expression.unit, side * count) for count in counts]
+    return [(other, today + timedelta(days=1)) if side < 0 else (today, other + timedelta(days=1)) for other in others]
 
 
-def part_of_unit(match: re.Match[str], reading: Reading) -> Range:
-    """Return a third of `the end of this month`, or what is over or left of `earlier this week`, `later this week`."""
-    start, end = unit_range(match["what"].lower(), reading.today, shift_of(match["side"] or "this"))
-    part = match["part"].lower()
-    if part == "earlier":
-        return start, min(end, reading.today + timedelta(days=1))
-    if part == "later":
-        return max(start, reading.today), end
-    return _third(start, end, part)
+def away(sign: int) -> Meaning:
+    """Return the meaning of `two weeks ago` (sign -1) or `in two weeks` (sign 1): as long as the unit, or a day."""
+
+    def meaning(expression: Expression) -> Iterable[Range]:
+        unit, count, today = expression.unit, expression.number("count"), expression.today
+        if unit in ("hour", "minute"):
+            # The day of the message, which stands before it anyway.
+            return []
+        span = unit_range(unit, today, sign * count)
+        if is_vague(expression):
+            return [(unit_range(unit, today, sign * count - 1)[0], unit_range(unit, today, sign * count + 1)[1]), span]
+        return [span] if unit == "day" else [span, days(shifted(today, unit, sign * count))]
+
+    return meaning
 
 
-def _third(start: datetime, end: datetime, part: str) -> Range:
-    """Return the beginning, the middle or the end of a range: a third of it, in whole days."""
-    length = (end - start).days
-    edges = [0, -(-length // 3), -(-2 * length // 3), length]
-    if 28 <= length <= 31:
-        # The beginning and the middle of a month have ten days.
-        edges[1:3] = [10, 20]
-    third = {"middle": 1, "mid": 1, "end": 2, "late": 2}.get(part, 0)
-    return start + timedelta(days=edges[third]), start + timedelta(days=edges[third + 1])
+def is_vague(expression: Expression) -> bool:
+    """Return whether a count such as `a few` is no exact one."""
+    word = " ".join(expression.text("count").split())
+    return not word[:1].isdigit() and any(part in word for part in ("few", "several", "couple", "paar", "几", "数"))
 
 
-def side_month(match: re.Match[str], reading: Reading) -> Range:
-    """Return the month of `last May`, `this May` or `next May`."""
-    today, wanted, shift = reading.today, month_number(match["month"]), shift_of(match["side"])
-    past, ahead = shift < 0 and wanted >= today.month, shift > 0 and wanted <= today.month
-    return month_of(today.replace(year=today.year - past + ahead, month=wanted, day=1))
+def day_away(sign: int) -> Meaning:
+    """Return the meaning of `two years ago today` (sign -1) or `a week from tomorrow` (sign 1)."""
+
+    def meaning(expression: Expression) -> Iterable[Range]:
+        base = expression.today + timedelta(days=expression.words.offset(expression.text("offset")))
+        count = expression.number("count") if expression.text("count") else 1
+        return [days(shifted(base, expression.unit, sign * count))]
+
+    return meaning
 
 
-def side_season(match: re.Match[str], reading: Reading) -> Range:
-    """Return the three months of `last summer`, `this summer` or `next summer`."""
-    today, shift = reading.today, shift_of(match["side"])
-    before, same, after = (season_of(today.year + years, match["season"]) for years in (-1, 0, 1))
-    if shift < 0:
-        return before if same[1] > today else same
-    if shift > 0:
-        return after if same[0] <= today else same
-    # The winter of the year before may not be over.
-    return before if before[1] > today else same
+def unit_away(expression: Expression) -> Iterable[Range]:
+    """Return the week, month … of `a year ago this week`."""
+    day = shifted(expression.today, expression.unit, -expression.number("count"))
+    return [unit_range(expression.words.unit(expression.text("what")), day, 0)]
 
 
-def ago(match: re.Match[str], reading: Reading) -> Range:
-    """Return the range of `two weeks ago`; `a few days ago` is a day more or less."""
-    return _away(match, reading, -1)
+def weeks_and_days(expression: Expression) -> Iterable[Range]:
+    """Return the day of `in 2 weeks and 3 days`."""
+    later = shifted(expression.today, expression.unit, expression.number("count"))
+    return [days(later + timedelta(days=expression.number("more")))]
 
 
-def ahead(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return the range of `in two weeks`; None in a sentence about the past, where it is a duration."""
-    return None if reading.tense() == "past" else _away(match, reading, 1)
-
-
-def _away(match: re.Match[str], reading: Reading, sign: int) -> Range:
-    """Return the day, week, month … at a distance from today, as long as the unit: `two weeks ago` is a week."""
-    unit, count = match["unit"].lower(), count_of(match["count"])
-    if unit in ("hour", "minute"):
-        return days(day_of(reading.sent_at + sign * timedelta(**{f"{unit}s": count})))
-    margin = 1 if " ".join(match["count"].lower().split()) in VAGUE_COUNTS else 0
-    nearer, further = (unit_range(unit, reading.today, sign * (count + step)) for step in (-margin, margin))
-    return min(nearer, further)[0], max(nearer, further)[1]
-
-
-def half_years_ago(match: re.Match[str], reading: Reading) -> Range:
+def half_years_ago(expression: Expression) -> Iterable[Range]:
     """Return the month of `half a year ago` or `a year and a half ago`."""
-    return month_of(reading.today, -18 if match["more"] else -6)
+    return [month_of(expression.today, -18 if expression.text("longer") else -6)]
 
 
-def day_and_month(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return the day of `5 May 2023`; without a year the one that the tense says."""
-    month, day = month_number(match["month"]), int(match["day"])
-    if match["year"]:
-        return days(datetime(int(match["year"]), month, day, tzinfo=UTC))
-    this_year = reading.today.year
-    around = (date_of(year, month, day) for year in (this_year - 1, this_year, this_year + 1))
-    return _on_weekday(match, around, reading) or of_nearest_year(
-        lambda year: None if (date := date_of(year, month, day)) is None else days(date),
-        reading.today,
-        reading.tense(),
-    )
+def day_and_month(expression: Expression) -> list[Range]:
+    """Return the day of `5 May 2023`, or of the years around."""
+    month, day = expression.month, expression.number("day")
+    return of_years(expression, lambda year: day_in(year, month, day))
 
 
-def _on_weekday(match: re.Match[str], dates: Iterable[datetime | None], reading: Reading) -> Range | None:
-    """Return the nearest of `dates` that falls on the weekday before the date; None without that weekday."""
-    name = match.groupdict().get("before")
-    if name is None:
-        return None
-    wanted = weekday_number_of_prefix(name)
-    fitting = [days(date) for date in dates if date is not None and date.weekday() == wanted]
-    return nearest(fitting, reading.today, None) if fitting else None
-
-
-def days_and_month(match: re.Match[str], reading: Reading) -> Range | None:
+def days_and_month(expression: Expression) -> Iterable[Range]:
     """Return the days of `3 to 10 May`."""
-    last = day_and_month(match, reading)
-    count = int(match["day"]) - int(match["first"]) + 1
-    return None if last is None or count < 2 else (last[1] - timedelta(days=count), last[1])
+    count = expression.number("day") - expression.number("first")
+    return [(start - timedelta(days=count), end) for start, end in day_and_month(expression) if count > 0]
 
 
-def day_of_month(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return the day of `the 14th`: of this month, the one before or the one after, by the tense."""
-    day = int(match["day"])
-    months = (month_of(reading.today, months)[0] for months in (-2, -1, 0, 1, 2))
-    dates = [date for first in months if (date := date_of(first.year, first.month, day)) is not None]
-    date = _on_weekday(match, dates, reading) or (
-        nearest(map(days, dates), reading.today, reading.tense()) if dates else None
-    )
-    what = match.groupdict().get("what")
-    if date is None or what is None:
-        return date
-    return weekend_of(date[0]) if what.lower() == "weekend" else week_of(date[0])
+def day_of_month(expression: Expression) -> Iterable[Range]:
+    """Return the day of `the 14th`: of this month, two before and two after it."""
+    day, side = expression.number("day"), expression.side
+    months = [side] if side is not None else [-2, -1, 0, 1, 2]
+    firsts = [month_of(expression.today, shift)[0] for shift in months]
+    return _on_weekday(expression, [item for first in firsts if (item := day_in(first.year, first.month, day))])
 
 
-def week_with_date(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return the week or weekend of `the weekend of 5 May`."""
-    date = day_and_month(match, reading)
-    if date is None:
-        return None
-    return weekend_of(date[0]) if match["what"].lower() == "weekend" else week_of(date[0])
+def last_day(expression: Expression) -> Iterable[Range]:
+    """Return the day of `the last day of October`."""
+    return [days(end - timedelta(days=1)) for _, end in month(expression)]
 
 
-def weekend(_: re.Match[str], reading: Reading) -> Range | None:
-    """Return Saturday and Sunday of `at the weekend`, by the tense."""
-    candidates = [weekend_of(reading.today, weeks) for weeks in (-1, 0, 1)]
-    return nearest(candidates, reading.today, reading.tense())
+def week_with(meaning: Meaning) -> Meaning:
+    """Return the meaning of `the week of 5 May` or `the weekend of the 14th`, of the meaning of the day."""
+
+    def of_day(expression: Expression) -> Iterable[Range]:
+        return [unit_range(expression.unit, start, 0) for start, _ in meaning(expression)]
+
+    return of_day
 
 
-def month_and_year(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return the month of `May 2023`; without a year the one that the tense says."""
-    month = month_number(match["month"])
-    if match["year"]:
-        return month_of(datetime(int(match["year"]), month, 1, tzinfo=UTC))
-    return of_nearest_year(lambda year: month_of(datetime(year, month, 1, tzinfo=UTC)), reading.today, reading.tense())
+def month(expression: Expression) -> list[Range]:
+    """Return the month of `May 2023`, or of the years around."""
+    number = expression.month
+    return of_years(expression, lambda year: month_of(date(year, number, 1)))
 
 
-def months(match: re.Match[str], reading: Reading) -> Range | None:
+def side_month(expression: Expression) -> Iterable[Range]:
+    """Return the months of `last May`, `this May` or `next May`."""
+    today, side = expression.today, expression.side or 0
+    return [item for item in month(expression) if not side or (item[1] <= today if side < 0 else item[0] > today)]
+
+
+def months(expression: Expression) -> Iterable[Range]:
     """Return the months of `between May and July`."""
-    end = month_and_year(match, reading)
-    if end is None:
-        return None
-    months = (month_number(match["month"]) - month_number(match["first"])) % 12
-    return month_of(end[0], -months)[0], end[1]
+    count = (expression.month - expression.words.month(expression.text("first"))) % 12
+    return [(month_of(start, -count)[0], end) for start, end in month(expression)]
 
 
-def numeric_date(match: re.Match[str], _: Reading) -> Range:
-    """Return the day of `2023-05-07` or `7.5.2023`."""
-    return days(datetime(int(match["year"]), int(match["number"]), int(match["day"]), tzinfo=UTC))
+def part_of(meaning: Meaning) -> Meaning:
+    """Return the meaning of `the end of May` or `early 2023`, of the meaning of the whole."""
+
+    def of_whole(expression: Expression) -> Iterable[Range]:
+        part = expression.words.part(expression.text("part"))
+        return [span for item in meaning(expression) for span in _parts_of(item, part)]
+
+    return of_whole
 
 
-def slashed_date(match: re.Match[str], _: Reading) -> Range | None:
-    """Return the day of `25/12/2023` or `12/25/2023`; None when the first number may be the month or the day."""
-    first, second = int(match["first"]), int(match["second"])
-    if first <= 12 and second <= 12 and first != second:
-        return None
-    return days(datetime(int(match["year"]), min(first, second), max(first, second), tzinfo=UTC))
+def _parts_of(span: Range, part: int) -> list[Range]:
+    """Return a third of a range, and the first or the last month of a longer one."""
+    parts = [third_of(span, part)]
+    if (span[1] - span[0]).days > 31 and part != 1:
+        parts.append(month_of(span[0] if part == 0 else span[1] - timedelta(days=1)))
+    return parts
 
 
-def _years_away(match: re.Match[str], reading: Reading) -> int:
-    """Return the year of `two years ago` or `last year`."""
-    return reading.today.year + (shift_of(match["shift"]) if match["shift"] else -count_of(match["count"]))
-
-
-def day_years_ago(match: re.Match[str], reading: Reading) -> Range:
-    """Return the day of `5 May last year`."""
-    return days(datetime(_years_away(match, reading), month_number(match["month"]), int(match["day"]), tzinfo=UTC))
-
-
-def month_years_ago(match: re.Match[str], reading: Reading) -> Range:
-    """Return the month of `two years ago in May`."""
-    return month_of(datetime(_years_away(match, reading), month_number(match["month"]), 1, tzinfo=UTC))
-
-
-def season_years_ago(match: re.Match[str], reading: Reading) -> Range:
-    """Return the season of `last year in the summer`."""
-    return season_of(_years_away(match, reading), match["season"])
-
-
-def season_of_year(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return the season of `summer of 2023`; without a year the next one for a plan, else the last that has begun."""
-    if match["year"]:
-        return season_of(int(match["year"]), match["season"])
-    return of_nearest_year(lambda year: season_of(year, match["season"]), reading.today, reading.tense() or "past")
-
-
-def holiday(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return the days of `at Christmas`, `last Easter`, `Halloween 2023` or `Christmas two years ago`."""
-    in_year, groups = HOLIDAYS[match["holiday"].lower().translate(_NO_APOSTROPHES)], match.groupdict()
-    if groups.get("year"):
-        return in_year(int(match["year"]))
-    if groups.get("shift") or groups.get("count"):
-        return in_year(_years_away(match, reading))
-    if not groups.get("side"):
-        return of_nearest_year(in_year, reading.today, reading.tense())
-    shift, today = shift_of(match["side"]), reading.today
-    if shift < 0:
-        return max(item for year in (today.year - 1, today.year) if (item := in_year(year))[1] <= today)
-    if shift > 0:
-        return min(item for year in (today.year, today.year + 1) if (item := in_year(year))[0] > today)
-    return in_year(today.year)
-
-
-def week_of_month(match: re.Match[str], reading: Reading) -> Range | None:
+def week_of_month(expression: Expression) -> Iterable[Range]:
     """Return seven days: `the first week of June` starts on 1 June, `the last week of June` ends on 30 June."""
-    month = month_and_year(match, reading)
-    if month is None:
-        return None
-    part = match["part"].lower()
+    part = expression.text("order")
+    weeks = 0 if part == "last" else expression.words.number(part)
+    return [
+        days(start + timedelta(weeks=weeks - 1), 7) if weeks else days(end - timedelta(days=7), 7)
+        for start, end in month(expression)
+    ]
+
+
+def part_of_unit(expression: Expression) -> Iterable[Range]:
+    """Return a third of `the end of this month`, or what is over or left of `earlier this week`, `later this week`."""
+    today, part = expression.today, expression.text("part")
+    start, end = unit_range(expression.unit, today, expression.side or 0)
+    if part in ("earlier", "later"):
+        return [
+            (start, end),
+            (start, min(end, today + timedelta(days=1))) if part == "earlier" else (max(start, today), end),
+        ]
+    return _parts_of((start, end), expression.words.part(part))
+
+
+def season(expression: Expression) -> Iterable[Range]:
+    """Return the season of `summer of 2023`, or of the years around."""
+    name, today, side = expression.words.season(expression.text("season")), expression.today, expression.side
+    ranges = of_years(expression, lambda year: season_of(year, name))
+    if side is None:
+        return ranges
+    return [item for item in ranges if (item[1] <= today if side < 0 else item[1] > today)]
+
+
+def holiday(expression: Expression) -> Iterable[Range]:
+    """Return the days of `at Christmas`, `last Easter`, `Halloween 2023` or `Christmas two years ago`."""
+    in_year = HOLIDAYS[expression.words.holiday(expression.text("holiday"))]
+    ranges, today, side = of_years(expression, in_year), expression.today, expression.side
+    if not side:
+        return ranges
+    return [item for item in ranges if (item[1] <= today if side < 0 else item[0] > today)]
+
+
+def quarter(expression: Expression) -> Iterable[Range]:
+    """Return the quarter of `Q3 2025`, or of the years around."""
+    part = expression.text("order")
     if part == "last":
-        return month[1] - timedelta(days=7), month[1]
-    return days(month[0] + timedelta(weeks=ORDINALS.index(part)), 7)
+        return [unit_range("quarter", expression.today, -1)]
+    number = expression.words.number(part)
+    return of_years(expression, lambda year: quarter_of(year, number)) if number <= 4 else []
 
 
-def part_of_month(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return a third of a month: `the end of May`, `early May`."""
-    month = month_and_year(match, reading)
-    return None if month is None else _third(*month, match["part"].lower())
+def numeric(expression: Expression) -> Iterable[Range]:
+    """Return the day of `2023-05-07`, `7.5.2023` or `12.1.`; both days of `3/4/2025`, whose month may come first."""
+    first, second = expression.number("day"), expression.number("number")
+    pairs = {(first, second), (second, first)} if "swapped" in expression.match.re.groupindex else {(first, second)}
+    ranges: list[Range] = []
+    for day, number in sorted(pairs):
+        if number <= 12:
+            ranges += of_years(expression, lambda year, day=day, number=number: day_in(year, number, day))
+    return ranges
 
 
-def part_of_year(match: re.Match[str], _: Reading) -> Range:
-    """Return four months of a year: its beginning, middle or end."""
-    first = 1 + 4 * {"middle": 1, "mid": 1, "end": 2, "late": 2}.get(match["part"].lower(), 0)
-    start = datetime(int(match["year"]), first, 1, tzinfo=UTC)
-    return start, month_of(start, 3)[1]
+def month_of_numbers(expression: Expression) -> Iterable[Range]:
+    """Return the month of `06/2027`."""
+    return [month_of(date(int(expression.text("year")), expression.number("number"), 1))]
 
 
-def quarter(match: re.Match[str], reading: Reading) -> Range | None:
-    """Return the quarter of `Q3 2025`; without a year the one that the tense says."""
-    part = match["part"].lower()
-    if part == "last":
-        return unit_range("quarter", reading.today, -1)
-    number = int(part) if part.isdecimal() else ORDINALS.index(part) + 1
-    if match["year"]:
-        return quarter_of(int(match["year"]), number)
-    return of_nearest_year(lambda year: quarter_of(year, number), reading.today, reading.tense())
-
-
-def decade(match: re.Match[str], reading: Reading) -> Range:
+def decade(expression: Expression) -> Iterable[Range]:
     """Return the ten years of `the 1990s` or `the 90s`; of two digits the latest decade that has begun."""
-    decade = int(match["decade"])
-    if decade < 100:
-        decade += reading.today.year // 100 * 100
-        decade -= 100 * (decade > reading.today.year)
-    return year_of(decade, 10)
+    first = expression.number("decade")
+    if first < 100:
+        first += expression.today.year // 100 * 100
+        first -= 100 * (first > expression.today.year)
+    return [year_of(first, 10)]
 
 
-def last_few(match: re.Match[str], reading: Reading) -> Range:
-    """Return the range of `the last three weeks`, which ends with today, or of `the next three weeks`."""
-    length = timedelta(days=count_of(match["count"]) * _LENGTHS.get(match["unit"].lower(), 1))
-    if shift_of(match["side"]) > 0:
-        return reading.today, reading.today + length
-    return reading.today - length, reading.today + timedelta(days=1)
-
-
-def plain_year(match: re.Match[str], _: Reading) -> Range:
+def year(expression: Expression) -> Iterable[Range]:
     """Return the year of `in 2023`."""
-    return year_of(int(match["year"]))
+    return [year_of(int(expression.text("year")))]
 
 
-def years(match: re.Match[str], _: Reading) -> Range:
+def years(expression: Expression) -> Iterable[Range]:
     """Return the years of `from 2019 to 2021`."""
-    return year_of(int(match["first"]))[0], year_of(int(match["year"]))[1]
+    return [(year_of(int(expression.text("first")))[0], year_of(int(expression.text("year")))[1])]
+
+
+def new_year(expression: Expression) -> Iterable[Range]:
+    """Return the January of `in the new year`."""
+    today = expression.today
+    return [month_of(date(today.year + ahead, 1, 1)) for ahead in (0, 1)]

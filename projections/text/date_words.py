@@ -1,152 +1,142 @@
-"""Date words: the words that dates are made of, as parts of patterns, and the numbers that they mean."""
+"""Date words: the words of `date_words.toml`, as parts of patterns, and the numbers and units that they mean."""
 
 from __future__ import annotations
 
-from recollect.projections.text.calendar_ranges import HOLIDAYS, SEASONS
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from typing import Any, TypeVar
 
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_FOREIGN_WEEKDAYS = {
-    "montag": 0,
-    "dienstag": 1,
-    "mittwoch": 2,
-    "donnerstag": 3,
-    "freitag": 4,
-    "samstag": 5,
-    "sonnabend": 5,
-    "sonntag": 6,
-    "понедельник": 0,
-    "вторник": 1,
-    "среду": 2,
-    "четверг": 3,
-    "пятницу": 4,
-    "субботу": 5,
-    "воскресенье": 6,
-}
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
+from recollect.projections.text.folding import folded_pattern, lookup_key
+
+_LANGUAGES: dict[str, dict[str, Any]] = tomllib.loads(
+    files(__package__).joinpath("date_words.toml").read_text(encoding="utf-8")
 )
-#: The number of a month by the first three letters of its English, German or Russian name.
-_MONTH_NUMBERS = {name[:3]: number for number, name in enumerate(_MONTHS, start=1)} | {
-    "mär": 3,
-    "mai": 5,
-    "okt": 10,
-    "dez": 12,
-    "янв": 1,
-    "фев": 2,
-    "мар": 3,
-    "апр": 4,
-    "мая": 5,
-    "мае": 5,
-    "май": 5,
-    "июн": 6,
-    "июл": 7,
-    "авг": 8,
-    "сен": 9,
-    "окт": 10,
-    "ноя": 11,
-    "дек": 12,
-}
-#: Ordinals of weeks and quarters, from the first.
-ORDINALS = ("first", "second", "third", "fourth")
-_NUMBERS = {
-    word: number
-    for number, word in enumerate(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty".split(),
-        start=1,
-    )
-} | {
-    "a": 1,
-    "an": 1,
-    "a couple of": 2,
-    "couple of": 2,
-    "a couple": 2,
-    "a few": 3,
-    "few": 3,
-    "several": 4,
-}
-#: Counts that mean a unit more or less, too.
-VAGUE_COUNTS = frozenset(("a few", "few", "several"))
-#: The units that German and Russian words mean, by their first letters.
-_UNIT_WORDS = {"wochenende": "weekend", "woche": "week", "monat": "month", "jahr": "year"} | {
-    "недел": "week",
-    "месяц": "month",
-    "год": "year",
-    "выходн": "weekend",
-}
-_SIDES = {"this": 0, "diese": 0, "эт": 0, "next": 1, "coming": 1, "nächste": 1, "kommende": 1, "следующ": 1}
-
-# -- parts of patterns, each with the group that it is named by -------------------------------------------------------
-
-COUNT = r"(?P<count>\d{1,3}|" + "|".join(sorted(_NUMBERS, key=len, reverse=True)) + ")"
-WEEKDAY = "(?P<weekday>" + "|".join(_WEEKDAYS) + ")"
-FOREIGN_WEEKDAY = "(?P<weekday>" + "|".join(_FOREIGN_WEEKDAYS) + ")"
-#: The weekday before a date, which tells its year, or its month, where the date does not.
-SHORT_WEEKDAY = r"(?:(?P<before>mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? )?"
-_MONTH_NAMES = "|".join([*_MONTHS, "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept?", "oct", "nov", "dec"])
-MONTH = rf"(?P<month>{_MONTH_NAMES})\.?"
-FIRST_MONTH = rf"(?P<first>{_MONTH_NAMES})\.?"
-FOREIGN_MONTH = (
-    r"(?P<month>januar|februar|märz|april|mai|juni|juli|august|september|oktober|november|dezember|"
-    r"январ[яе]|феврал[яе]|март[ае]|апрел[яе]|мая|мае|июн[яе]|июл[яе]|август[ае]|сентябр[яе]|октябр[яе]|ноябр[яе]|"
-    r"декабр[яе])"
-)
-SEASON = "(?P<season>" + "|".join(SEASONS) + ")"
-HOLIDAY = (
-    "(?P<holiday>"
-    + "|".join(name.replace("years", "year['’]?s").replace("tines", "tine['’]?s") for name in HOLIDAYS)
-    + ")"
-)
-DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
-YEAR = r"(?P<year>(?:19|20)\d\d)"
-UNIT = r"(?P<unit>minute|hour|day|night|week|weekend|fortnight|month|quarter|year|decade)s?"
-AGO = rf"(?:{COUNT} years? ago|(?P<shift>last|this|next) year)"
-PART = rf"(?P<part>{'|'.join(ORDINALS)}|last)"
-SIDE = r"(?P<side>last|past|previous|this|next|coming)"
-WHAT = r"(?P<what>week|weekend|month|quarter|year|decade)"
-GERMAN_SIDE_WHAT = r"(?P<side>letzte|vergangene|nächste|kommende|diese)[nrsm]? (?P<what>wochenende|woche|monat|jahr)"
-RUSSIAN_SIDE_WHAT = r"(?P<side>прошл|следующ|эт)\w{1,3} (?P<what>недел[еюи]|месяце?|году?|выходны[ех])"
+_Value = TypeVar("_Value")
+_DIGITS = re.compile(r"\d+")
+#: Languages without spaces between words.
+UNSPACED = frozenset(("zh", "ja", "ko"))
+#: Letters of a word that a star stands for.
+_STARRED = r"\w{0,5}"
 
 
-def count_of(text: str) -> int:
-    """Return the number that digits or a number word mean."""
-    number = " ".join(text.lower().split())
-    return int(number) if number.isdecimal() else _NUMBERS[number]
+def _groups(words: str, start: int) -> dict[str, int]:
+    """Return the numbers of words in their order; spellings of one word are separated by a bar."""
+    return {
+        spelling.replace("_", " "): number
+        for number, spellings in enumerate(words.split(), start=start)
+        for spelling in spellings.split("|")
+        if spelling
+    }
 
 
-def month_number(name: str) -> int:
-    """Return the number, 1 to 12, of a month's name or abbreviation."""
-    return _MONTH_NUMBERS[name.lower()[:3]]
+def _numbered(words: Mapping[Any, str]) -> dict[str, int]:
+    """Return the numbers of the words of a table from numbers to words."""
+    return {word: int(number) for number, spellings in words.items() for word in _groups(spellings, 0)}
 
 
-def weekday_number_of_prefix(prefix: str) -> int:
-    """Return the number of the weekday that begins with the first three letters of `prefix`, 0 for Monday."""
-    return next(number for number, name in enumerate(_WEEKDAYS) if name.startswith(prefix[:3].lower()))
+def _named(words: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of the words of a table from names to words."""
+    return {word: name for name, spellings in words.items() for word in _groups(spellings, 0)}
 
 
-def weekday_number(name: str) -> int:
-    """Return the number of a weekday, 0 for Monday."""
-    name = name.lower()
-    return _WEEKDAYS.index(name) if name in _WEEKDAYS else _FOREIGN_WEEKDAYS[name]
+def any_of(words: Iterable[str]) -> str:
+    """Return a pattern of any of `words`, the longest first, for folded text; `*` stands for the end of a word."""
+    ordered = sorted((word.replace("_", " ") for word in words), key=len, reverse=True)
+    return "(?:" + "|".join(folded_pattern(word).replace("*", _STARRED) for word in ordered) + ")"
 
 
-def shift_of(side: str) -> int:
-    """Return 0 for `this`, 1 for `next` and `coming`, -1 for other words."""
-    return _SIDES.get(side.lower(), -1)
+class DateWords:
+    """The words of a language.
+
+    Parameters:
+        language: such as `en`, a table of `date_words.toml`.
+    """
+
+    def __init__(self, language: str) -> None:
+        table = _LANGUAGES[language]
+        self.language = language
+        self.weekdays = _groups(table["weekdays"], 0)
+        self.months = _groups(table["months"], 1)
+        self.numbers = _groups(table["numbers"], 1)
+        self.ordinals = _groups(table.get("ordinals", ""), 1)
+        self.units = _named(table["units"])
+        self.days = _numbered(table.get("days", {}))
+        self.parts = _numbered(table.get("third", {}))
+        self.holidays = _named(table.get("holidays", {}))
+        self.seasons = _named(table.get("seasons", {}))
+        self.sides = _numbered(table.get("sides", {})) | _numbered(
+            {side: "|".join(table.get(name, "").split()) for side, name in ((-1, "last"), (0, "this"), (1, "next"))}
+        )
+        self.cues: dict[str, str] = table["cues"]
+        self._table = table
+        # The values by the form of a word that all its spellings share.
+        self._numbers = _keyed(self.numbers) | _keyed(self.ordinals)
+        self._months, self._weekdays, self._days = _keyed(self.months), _keyed(self.weekdays), _keyed(self.days)
+        self._units, self._holidays, self._seasons = _keyed(self.units), _keyed(self.holidays), _keyed(self.seasons)
+        self._sides, self._parts = _keyed(self.sides), _keyed(self.parts)
+
+    def words(self, key: str) -> list[str]:
+        """Return the words of a key such as `on`."""
+        return [*_groups("|".join(self._table.get(key, "").split()), 0)]
+
+    def number(self, text: str) -> int:
+        """Return the number that digits, a number word or an ordinal mean."""
+        text = text.strip()
+        digits = _DIGITS.match(text)
+        if digits is not None:
+            return int(digits.group())
+        if (number := self._numbers.get(lookup_key(" ".join(text.split())))) is not None:
+            return number
+        # 二十三, 十五
+        tens, _, ones = text.partition("十")
+        return 10 * self._numbers.get(tens, 1) + self._numbers.get(ones, 0)
+
+    def month(self, text: str) -> int:
+        """Return the number of a month, 1 to 12, by its name or its number."""
+        name = lookup_key(text)
+        return self._months[name] if name in self._months else self.number(text)
+
+    def weekday(self, text: str) -> int:
+        """Return the number of a weekday, 0 for Monday."""
+        return self._weekdays[lookup_key(text)]
+
+    def unit(self, text: str) -> str:
+        """Return the English unit of a word."""
+        return self._units[lookup_key(text)]
+
+    def holiday(self, text: str) -> str:
+        """Return the English name of a holiday, without apostrophes."""
+        return self._holidays.get(lookup_key(text)) or " ".join(text.replace("'", "").split())
+
+    def season(self, text: str) -> str:
+        """Return the English name of a season."""
+        return self._seasons.get(lookup_key(text), text)
+
+    def side(self, text: str) -> int:
+        """Return -1 for `last`, 0 for `this`, 1 for `next`."""
+        return _by_stem(self._sides, lookup_key(text))
+
+    def part(self, text: str) -> int:
+        """Return the third of a month that a word such as `end` means."""
+        return _by_stem(self._parts, lookup_key(text))
+
+    def offset(self, text: str) -> int:
+        """Return the days from today of a word such as `yesterday`."""
+        return self._days[lookup_key(text)]
 
 
-def unit_of(word: str) -> str:
-    """Return the English unit of a word of any language."""
-    word = word.lower()
-    return next((unit for beginning, unit in _UNIT_WORDS.items() if word.startswith(beginning)), word)
+def _keyed(words: Mapping[str, _Value]) -> dict[str, _Value]:
+    """Return the values by the form of a word that all its spellings share."""
+    return {lookup_key(word): value for word, value in words.items()}
+
+
+def _by_stem(values: Mapping[str, int], word: str) -> int:
+    """Return the value of a word, or of the longest stem that it begins with."""
+    if word in values:
+        return values[word]
+    return values[max((stem for stem in values if word.startswith(stem.rstrip("*"))), key=len)]
+
+
+DATE_WORDS: dict[str, DateWords] = {language: DateWords(language) for language in _LANGUAGES}

@@ -19,7 +19,7 @@ _SAME = {
     "fiancee": "fiance",
 }
 #: Roles of which a person often has one. `My friend` may be any friend, also when the names of some are known.
-_ROLES = frozenset(
+ROLES = frozenset(
     """
     mother father sister brother wife husband partner girlfriend boyfriend fiance son daughter aunt uncle niece nephew
     grandmother grandfather boss roommate mentor therapist doctor dentist stepmother stepfather landlord landlady
@@ -53,4 +53,4 @@ def words_for(relation: str) -> tuple[str, ...]:
 def role_of(relation: str) -> str | None:
     """Return the role of a relationship's type, the same one for `mom` and `mother`; None: it is not one person's."""
     role = _SAME.get(relation.casefold(), relation.casefold())
-    return role if role in _ROLES else None
+    return role if role in ROLES else None

@@ -10,9 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from recollect.projections.text.calendar_ranges import day_of
-from recollect.projections.text.date_ranges import DateRange, find_dates
+from recollect.projections.text.calendar_ranges import SEASONS
+from recollect.projections.text.date_reading import read_dates
+from recollect.projections.text.date_words import DATE_WORDS, any_of
 
 #: Days of "what's coming up?", of "recently" and of "the other day", which name no length.
 _UPCOMING_DAYS = 92
@@ -20,6 +22,9 @@ _RECENT_DAYS = 30
 #: The open end of "before X" and of "after X" in the future, in days, by the longest X that it applies to: before
 #: Christmas means weeks, before June months, before 2020 years.
 _OPEN_DAYS = ((7, 60), (92, 366), (36_525, 3_660))
+#: The probability from which a time in the next days keeps a question's date from limiting the search.
+_CONTESTED_MIN = 0.8
+_CONTESTED_WITHIN = timedelta(days=8)
 #: Characters before a date that are read for its relation, such as `before the`.
 _RELATION_CHARS = 16
 
@@ -59,11 +64,56 @@ _RECENT = re.compile(
 _RELATION = re.compile(
     r"\b(?P<word>before|after|since|from|between|until|till|by)(?: (?:the|my|our))?\s*$", re.IGNORECASE
 )
+#: An indefinite word before the name of a day.
+_ANY = re.compile(r"\b(?:an?|any|each|every)\s+[\w']+\W*$", re.IGNORECASE)
+#: The question, after a clause that tells something.
+_QUESTION_FOLLOWS = re.compile(
+    r"^[^,;]{0,60}[,;]\s+(?:(?:so|and|but)\s+)?(?:what|when|where|who|how|which|why|can|may|should|do|does|did|is|are|will)\b",
+    re.IGNORECASE,
+)
 _OWN_RELATION = re.compile(r"(?P<word>before|after|since|from|between|until|till|by)\b", re.IGNORECASE)
+#: Words before a date that make it a part of a thing, or the end of a time: `the deadline of March 1`, `due on Friday`.
+_OF_THING = re.compile(
+    r"\b(?:of|than|like|due|dated|expires?|ends?|by|until|till|before|after|since|from|"
+    r"bis|vor|nach|seit|ab|fällig|hasta|antes|desde|después|avant|après|depuis|jusqu|до|после)"
+    r"(?:['’]?(?: (?:on|in|at|the|my|our|this|that|zum|dem|am|el|de|la|le|au))*)\s*+$",
+    re.IGNORECASE,
+)
+#: Words before a date for which something is meant; only a question for all of a time, `my plans for Friday`, means it.
+_FOR = re.compile(r"\b(?:for|booked|scheduled|planned|set)(?: (?:on|in|at|the|my|our|this|that))*\s*+$", re.IGNORECASE)
+_PREPOSITION = re.compile(r"\b(?:in|on|during|at|over|throughout|within)\s*+$", re.IGNORECASE)
+#: Dates that say without a preposition when something was: `yesterday`, `last week`, `two days ago`, `in May`.
+_ADVERB = re.compile(
+    r"\A(?:in|on|during|at|over|throughout|within|last|this|next|the day|earlier|later)\b|"
+    r"\b(?:yesterday|today|tonight|tomorrow|ago)\b",
+    re.IGNORECASE,
+)
+#: What may follow a date without a preposition that is no part of a name, unlike `my July trip`.
+_CLAUSE_END = re.compile(r"\A\s*+(?:$|[?.!,;:)]|(?:and|but|when|with|at|so|please)\b)")
+#: A season before a noun may say of which kind a thing is: `the summer tyres`.
+_SEASON_END = re.compile(rf"\b(?:{'|'.join(SEASONS)})\Z", re.IGNORECASE)
+#: A month, a season or a weekday as the whole of what is asked about: `how was my July?`.
+_WHOLE_TIME = re.compile(
+    rf"\b(?:my|our|how (?:was|were)) (?P<time>(?P<month>{any_of(DATE_WORDS['en'].months)})|"
+    rf"(?P<season>{'|'.join(SEASONS)})|(?P<weekday>{any_of(DATE_WORDS['en'].weekdays)})|weekend)\W*+$",
+    re.IGNORECASE,
+)
 _HAS_END = re.compile(r"[-–]| (?:and|to|until|till|through) ", re.IGNORECASE)
 _TO = re.compile(r"\A\s*+(?:and|to|until|till|through|-|–)\s*+(?:the\s++)?\Z", re.IGNORECASE)
 #: Prepositions that a date may begin with after the `to` of a range: `from Monday until Friday`.
 _TO_PREPOSITIONS = frozenset(("until", "till"))
+
+
+class DateRange(NamedTuple):
+    """A date in a question, with the time range that it names."""
+
+    #: The words of the date.
+    text: str
+    start: datetime
+    #: Exclusive.
+    end: datetime
+    #: The position of its first character in the text.
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +124,10 @@ class QuestionTimes:
     ranges: tuple[DateRange, ...]
     #: Whether it asks about the conversation before the running one: "what did we talk about last time?".
     previous_session: bool
+    #: The range that all that is asked for belongs to: its only date, which is no part of a thing. None: dates weigh.
+    scope: DateRange | None
+    #: The same for a question that names nothing but a time.
+    whole_scope: DateRange | None
     #: Whether it asks what is coming; `ranges` are then when it will happen, not when it was said.
     upcoming: bool
 
@@ -85,15 +139,23 @@ def question_times(text: str, asked_at: datetime) -> QuestionTimes:
         asked_at: the time of the question, aware; relative dates count from it.
     """
     try:
-        today = day_of(asked_at)
+        today = _midnight(asked_at)
         horizon = today + timedelta(days=_UPCOMING_DAYS)
     except OverflowError:
         # At an end of the calendar.
-        return QuestionTimes(ranges=(), previous_session=False, upcoming=False)
+        return QuestionTimes(ranges=(), previous_session=False, scope=None, whole_scope=None, upcoming=False)
     plain = text.replace("’", "'")
     upcoming = _UPCOMING.search(plain) is not None
-    dates = list(find_dates(text, asked_at, "future" if upcoming else "past"))
+    dates = _dates(text, asked_at, is_upcoming=upcoming)
     ranges = _resolved(text, dates, asked_at)
+    is_scope = (
+        len(ranges) == 1
+        and not _is_of_thing(plain, dates)
+        and not _is_contested(text, dates, asked_at)
+        and not any(_is_any_day(plain, date) or _is_of_other_clause(plain, date) for date in dates)
+    )
+    whole_scope = ranges[0] if is_scope else None
+    scope = whole_scope if whole_scope is not None and _is_adverbial(plain, dates) else None
     if not ranges and upcoming:
         ranges = [DateRange("", today, horizon)]
     elif not ranges and today.year > 1 and (recent := _RECENT.search(text)) is not None:
@@ -102,8 +164,90 @@ def question_times(text: str, asked_at: datetime) -> QuestionTimes:
     return QuestionTimes(
         ranges=tuple(ranges),
         previous_session=_PREVIOUS_SESSION.search(plain) is not None,
+        scope=scope,
+        whole_scope=whole_scope,
         upcoming=upcoming and all(date.end > today for date in ranges),
     )
+
+
+def _dates(text: str, asked_at: datetime, *, is_upcoming: bool) -> list[DateRange]:
+    """Return the dates of a question; a month that it is all about is one without a preposition."""
+    dates = _probable(text, asked_at, is_upcoming=is_upcoming)
+    whole = None if dates else _WHOLE_TIME.search(text)
+    if whole is None:
+        return dates
+    word = "on" if whole["weekday"] else "in" if whole["month"] or whole["season"] else "last"
+    read = _probable(f"{word} {whole['time']}", asked_at, is_upcoming=is_upcoming)
+    return [date._replace(text=whole["time"], position=whole.start("time")) for date in read]
+
+
+def _probable(text: str, asked_at: datetime, *, is_upcoming: bool) -> list[DateRange]:
+    """Return the most probable ranges of what is probably a date."""
+    return [
+        DateRange(date.words, date.candidates[0].start, date.candidates[0].end, date.position)
+        for date in read_dates(text, asked_at, leaning=1 if is_upcoming else -1)
+        if sum(candidate.probability for candidate in date.candidates) >= 0.5
+    ]
+
+
+def _is_contested(text: str, dates: Sequence[DateRange], asked_at: datetime) -> bool:
+    """Return whether the same words would mean another time in a message: `what is my class on Friday?`."""
+    tops = {date.position: date.candidates[0] for date in read_dates(text, asked_at)}
+    return any(
+        top.start != date.start and top.probability >= _CONTESTED_MIN and top.end - asked_at <= _CONTESTED_WITHIN
+        for date in dates
+        if (top := tops.get(date.position)) is not None
+    )
+
+
+def _is_of_thing(text: str, dates: Sequence[DateRange]) -> bool:
+    """Return whether the only date of a question belongs to a thing, such as a deadline, or limits a time at one end.
+
+    Parameters:
+        dates: the date, or the first and the last day of a range.
+    """
+    if len(dates) > 1:
+        # Only `from` and `between` join two dates.
+        return False
+    before, after = _around(text, dates[0])
+    own_word = dates[0].text.split(maxsplit=1)[0] if dates[0].text else ""
+    is_related = bool(_relation(text, dates[0])) or any(map(_OF_THING.search, (before, own_word)))
+    is_kind = _SEASON_END.search(dates[0].text) is not None and _CLAUSE_END.match(after) is None
+    return is_related or is_kind or after.startswith(("'s", "-"))
+
+
+def _is_adverbial(text: str, dates: Sequence[DateRange]) -> bool:
+    """Return whether the only date of a question says when something was, unlike that of `my July trip`."""
+    before, after = _around(text, dates[0])
+    if len(dates) > 1:
+        return True
+    if _FOR.search(before):
+        return False
+    has_preposition = _ADVERB.search(dates[0].text) is not None or _PREPOSITION.search(before) is not None
+    return has_preposition or _CLAUSE_END.match(after) is not None
+
+
+def _is_any_day(text: str, date: DateRange) -> bool:
+    """Return whether a date is any day of its name: `when do they open on a Friday?`."""
+    before, _ = _around(text, date)
+    return _ANY.search(f"{before}{date.text}") is not None
+
+
+def _is_of_other_clause(text: str, date: DateRange) -> bool:
+    """Return whether a date is in a clause before the question: `he had a fever last night, when may he go back?`."""
+    words_before = text[: date.position].split()
+    return len(words_before) > 2 and _QUESTION_FOLLOWS.search(text[date.position + len(date.text) :]) is not None
+
+
+def _around(text: str, date: DateRange) -> tuple[str, str]:
+    """Return the characters before and after a date."""
+    end = date.position + len(date.text)
+    return text[max(0, date.position - _RELATION_CHARS) : date.position], text[end : end + _RELATION_CHARS]
+
+
+def _midnight(moment: datetime) -> datetime:
+    """Return the beginning of a moment's day in its time zone."""
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
 
 
 def _resolved(text: str, dates: Sequence[DateRange], asked_at: datetime) -> list[DateRange]:
@@ -147,7 +291,9 @@ def _joined(start: DateRange, end: DateRange, asked_at: datetime) -> DateRange:
     elif last <= first:
         try:
             if last <= asked_at:
-                first = first.replace(year=first.year - 1)
+                # The year of the last day is that of both: `between August 11 and August 15 2023`.
+                first = first.replace(year=last.year)
+                first = first if first < last else first.replace(year=last.year - 1)
             else:
                 last = last.replace(year=last.year + 1)
         except ValueError:
@@ -158,7 +304,7 @@ def _joined(start: DateRange, end: DateRange, asked_at: datetime) -> DateRange:
 
 def _closed(date: DateRange, relation: str, asked_at: datetime) -> DateRange:
     """Return the range of `before`, `after`, `since` or `until` a date; the date itself for other words."""
-    tomorrow = day_of(asked_at) + timedelta(days=1)
+    tomorrow = _midnight(asked_at) + timedelta(days=1)
     open_days = timedelta(
         days=next((days for longest, days in _OPEN_DAYS if date.end - date.start <= timedelta(days=longest)), 0)
     )

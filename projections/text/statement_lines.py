@@ -11,9 +11,23 @@ import re
 _AFTER_IS = re.compile(r"^(?:allergic|married|engaged|related|interested|afraid|dating|vegan|vegetarian)\b")
 _AFTER_WAS = re.compile(r"^born\b")
 #: Predicates of the extraction and of imports that a colon follows.
-_BEFORE_COLON = {"decided": "decided", "has problem": "has a problem", "note": "note"}
+_BEFORE_COLON = {"decided": "decided", "has problem": "has a problem"}
 #: Values of preferences that are verbs.
 _VERBS = frozenset(("likes", "dislikes", "prefers", "loves", "hates", "wants", "avoids", "enjoys", "needs"))
+_DETERMINERS = frozenset("a an the two three four five six seven eight nine ten several some many no".split())
+#: Two forms of `be`, a verb of liking with a negation, and a comparison without its first part.
+_FRAGMENT = re.compile(
+    r"\b(?:is|are|was|were) (?:\w+ )?(?:is|are|was|were)\b|\b(?:is|are) of\b|"
+    r"^(?:likes|dislikes|loves|hates|prefers|enjoys) (?:no|not)\b|"
+    r"^prefers (?:(?!\b(?:more|less|rather|better)\b).)* than\b|"
+    r"^did (?:provided|profile|is|are|was|has|have)\b"
+)
+#: An object that begins with a verb or ends before its last word.
+_CUT = re.compile(
+    r"^(?:is|are|was|were|has|had|am)\b|:$|"
+    r"\b(?:and|or|but|the|an?|of|to|for|with|at|from|is|are|that|which|because|as|than|my|your)$",
+    re.IGNORECASE,
+)
 #: Words of the first person, and those that speak about the person.
 _THIRD_PERSON = {
     "i am": "they are",
@@ -46,6 +60,12 @@ def fact_line(subject: str, predicate: str, object: str) -> str:
     reported = _reported(object)
     if predicate == "did":
         return f"{subject} {reported}"
+    if predicate == "note":
+        return f"note about {subject}: {reported}"
+    if predicate == "has children":
+        return f"{subject} has {reported}"
+    if predicate == "has pet":
+        return f"{subject} has {_with_article(reported)}"
     if predicate in _BEFORE_COLON:
         return f"{subject} {_BEFORE_COLON[predicate]}: {reported}"
     if predicate.endswith(" is"):
@@ -55,6 +75,18 @@ def fact_line(subject: str, predicate: str, object: str) -> str:
     if _AFTER_WAS.match(predicate):
         return f"{subject} was {predicate} {reported}"
     return f"{subject} {predicate} {reported}"
+
+
+def reads_well(predicate: str, object: str) -> bool:
+    """Return whether `fact_line` makes a sentence of a fact; a fragment is better shown by the words of its message."""
+    return _FRAGMENT.search(f"{predicate} {object}") is None and _CUT.search(object) is None
+
+
+def _with_article(object: str) -> str:
+    """Return what a person has with an article, when it begins with an English noun that has none."""
+    first = object.partition(" ")[0]
+    has_none = first.isascii() and first.islower() and not first.endswith("s") and first not in _DETERMINERS
+    return f"{'an' if first[0] in 'aeiou' else 'a'} {object}" if has_none else object
 
 
 def preference_line(subject: str, category: str, name: str, value: str) -> str:
@@ -70,7 +102,7 @@ def preference_line(subject: str, category: str, name: str, value: str) -> str:
     if value != verb:
         # The value begins with a name, such as `Ann's sister likes`.
         return f"{value} {reported}"
-    return f"{_displayed(subject)} {verb} {reported}"
+    return f"{displayed_name(subject)} {verb} {reported}"
 
 
 def relationship_line(source: str, type: str, target: str) -> str:
@@ -92,7 +124,7 @@ def _in_third_person(match: re.Match[str]) -> str:
     return word if is_time or is_number else _THIRD_PERSON[word.lower()]
 
 
-def _displayed(subject: str) -> str:
+def displayed_name(subject: str) -> str:
     """Return the name of a subject in lower case with capitals; `user` for the user."""
     if not subject or subject.startswith("user"):
         return subject or "user"

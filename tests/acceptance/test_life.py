@@ -182,6 +182,8 @@ def test_the_order_of_arrival_changes_nothing(seed: int, memory: Recollect) -> N
     said = list(life())
     events = [one.event for one in said]
     random.Random(seed).shuffle(events)
+    # A request to forget is about what has arrived.
+    events.sort(key=lambda event: event["payload"]["text"].startswith("Forget"))
     for start in range(0, len(events), 40):
         memory.append("ann", events[start : start + 40])
         memory.settle("ann", now="2026-06-01T00:00:00Z")

@@ -147,3 +147,40 @@ def test_backup_and_restore_on_the_command_line(tmp_path: Path) -> None:
     assert (refused.returncode, "restored from a backup" in refused.stdout) == (1, True)
     assert recollect("replay", data=data).returncode == 0
     assert recollect("replay", "--check", data=data).returncode == 0
+
+
+def test_a_backup_whose_keys_are_missing_is_restored_only_when_that_is_accepted(tmp_path: Path) -> None:
+    old, new, copy, keys = (tmp_path / name for name in ("old", "new", "backup", "keys.copy"))
+    event = '{"type":"message.added","payload":{"role":"user","text":"a red kite"}}'
+    assert recollect("append", "ann", event, data=old).returncode == 0
+    assert recollect("backup", str(copy), "--keys", str(keys), data=old).returncode == 0
+
+    refused = recollect("restore", str(copy), data=new)
+    assert refused.returncode == 2
+    assert "1 of the keys of the backup" in refused.stderr
+    assert "nothing was changed" in refused.stderr
+    assert "--keys FILE" in refused.stderr
+    assert [file.name for file in new.iterdir() if file.name.startswith("log.db")] == []
+
+    assert recollect("restore", str(copy), "--keys", str(keys), data=new).returncode == 0
+    assert "a red kite" in recollect("retrieve", "ann", "kite", data=new).stdout
+    # The keys of another log are none of these.
+    other = tmp_path / "other"
+    assert recollect("append", "ann", event, data=other).returncode == 0
+    assert recollect("restore", str(copy), data=other).returncode == 2
+    assert recollect("verify", data=other).returncode == 0
+    assert recollect("restore", str(copy), "--without-keys", data=tmp_path / "accepted").returncode == 0
+
+
+def test_keys_of_archived_events_are_looked_for_and_destroyed_ones_are_not_missing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for name in ("ann", "bob"):
+        event = '{"type":"message.added","payload":{"role":"user","text":"a red kite"}}'
+        assert recollect("append", name, event, data=data).returncode == 0
+    assert recollect("archive", "--min-events", "1", "--prune", data=data).returncode == 0
+    assert recollect("backup", str(tmp_path / "backup"), data=data).returncode == 0
+    refused = recollect("restore", str(tmp_path / "backup"), data=tmp_path / "new")
+    assert "2 of the keys" in refused.stderr
+    erased = recollect("erase", "bob", "--everything", data=data)
+    assert erased.returncode == 0, erased.stderr
+    assert recollect("restore", str(tmp_path / "backup"), data=data).returncode == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +120,18 @@ def test_a_session_that_goes_on_is_compressed_by_whole_days(memory: Memory) -> N
     memory.converse(6, at=START + timedelta(days=1))
     memory.converse(6, at=START + timedelta(days=2))
     memory.compact(days=2, hours=1)
+    assert memory.rows("SELECT id FROM episode_sources ORDER BY source") == [(id,) for id in monday]
+
+
+def test_the_days_of_a_session_are_those_of_its_user(memory: Memory) -> None:
+    # Six minutes around 16:00 of Monday, which is the midnight of UTC.
+    at = datetime(2026, 1, 5, 15, 57, tzinfo=timezone(timedelta(hours=-8)))
+    monday = memory.converse(6, at=at)
+    memory.converse(6, at=at + timedelta(days=2))
+    memory.compact(days=1, hours=22)
+    assert not memory.episodes("compressed"), "Monday ends at 8:00 of UTC, and is compressed a day later"
+    memory.compact(days=2, hours=1)
+    assert memory.rows("SELECT utc_offset FROM episodes WHERE tier = 'compressed'") == [(-480,)]
     assert memory.rows("SELECT id FROM episode_sources ORDER BY source") == [(id,) for id in monday]
 
 

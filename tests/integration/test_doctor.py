@@ -11,10 +11,10 @@ import orjson
 import pytest
 from support.command_line import recollect
 from support.events import message
-from support.server import serving
+from support.server import recollect_process, serving
 
 from recollect import Recollect
-from recollect.api.settings import load_settings
+from recollect.api.settings import load_settings, unknown_variables
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +101,49 @@ def test_beside_a_server_its_health_is_asked(tmp_path: Path) -> None:
         server.kill()
     code, checks = diagnosis(tmp_path)
     assert (code, "was killed" in checks["server"]["detail"]) == (0, True)
+
+
+def test_a_misspelt_variable_is_named_with_the_nearest_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_RETREIVAL_BUDGET_MS", "5")
+    monkeypatch.setenv("RECOLLECT_NAMESPACE", "ann")
+    monkeypatch.setenv("RECOLLECT_TEST_ANYTHING", "1")
+    code, checks = diagnosis(tmp_path / "new")
+    assert code == 0
+    assert checks["settings"] == {
+        "name": "settings",
+        "status": "warning",
+        "detail": "RECOLLECT_RETREIVAL_BUDGET_MS is not a setting and has no effect",
+        "hint": "did you mean RECOLLECT_RETRIEVAL_BUDGET_MS?",
+    }
+    monkeypatch.setenv("RECOLLECT_SOMETHING_ELSE", "5")
+    assert unknown_variables()["RECOLLECT_SOMETHING_ELSE"].endswith("docs/reference/settings.md lists the settings")
+
+
+def test_every_process_warns_once_of_a_misspelt_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("RECOLLECT_PROT", "9000")
+    for command in (("stats",), ("list", "ann", "facts")):
+        done = recollect_process(*command, data=tmp_path)
+        assert done.stderr.count("did you mean RECOLLECT_PORT?") == 1, command
+        assert "RECOLLECT_PROT" not in done.stdout
+    for _ in range(2):
+        Recollect(tmp_path / "memory", workers=False).close()
+    assert [record.getMessage() for record in caplog.records if "RECOLLECT_PROT" in record.getMessage()] == [
+        "RECOLLECT_PROT is not a setting and has no effect; did you mean RECOLLECT_PORT?"
+    ]
+
+
+def test_a_wrong_option_is_named_as_it_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "--port: " in recollect("serve", "--port", "80800", data=tmp_path).stderr
+    monkeypatch.setenv("RECOLLECT_PORT", "80800")
+    assert "RECOLLECT_PORT: " in recollect("serve", data=tmp_path).stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has a /proc in which nothing can be created")
+def test_a_data_folder_that_cannot_be_created_is_named_with_what_to_do() -> None:
+    for command in (("serve",), ("append", "ann", '{"type":"message.added","payload":{"role":"user","text":"x"}}')):
+        done = recollect(*command, data=Path("/proc/nope"))
+        assert done.returncode == 2
+        assert "/proc/nope" in done.stderr
+        assert "name another with --data" in done.stderr

@@ -64,15 +64,10 @@ def active(memory: Recollect, *days: list[Event]) -> set[str]:
         ("Remind me to renew my passport", "I renewed my passport today"),
         ("Remind me to renew my passport", "passport is done, picked up the new one"),
         ("Remind me to call the dentist", "Finally called the dentist."),
-        ("Remind me to book a table for Friday", "never mind the table"),
-        ("My phone number is 0664 5550182.", "Forget my phone number"),
-        ("I am allergic to peanuts.", "Forget what I said about peanuts."),
-        ("I own a boat.", "Forget that."),
     ],
 )
 def test_an_ending_ends_what_it_speaks_of(before: str, ending: str, memory: Recollect) -> None:
-    days = [said(1, before), said(9, ending)] if ending != "Forget that." else [said(1, before, ending)]
-    assert active(memory, *days) == set()
+    assert active(memory, said(1, before), said(9, ending)) == set()
 
 
 @pytest.mark.parametrize(

@@ -151,15 +151,6 @@ def test_an_edit_of_what_changed_meanwhile_or_of_a_key_is_refused_with_its_line(
     assert "only what follows" in report.failed[1].reason
 
 
-def test_a_view_of_another_namespace_is_refused(memory: Recollect, tmp_path: Path) -> None:
-    fill(memory)
-    with (
-        open_source(view_of(memory, tmp_path / "view")) as files,
-        pytest.raises(InvalidInput, match="the namespace ann"),
-    ):
-        import_view(memory, files, "bob")
-
-
 def test_an_okf_bundle_is_conformant_and_has_validity_and_sources(memory: Recollect, tmp_path: Path) -> None:
     fill(memory)
     memory.append(

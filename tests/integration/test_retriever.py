@@ -41,7 +41,7 @@ _CONVERSATION = [
         start=1,
     )
 ]
-_REX = {"type": "entity.described", "payload": {"name": "Rex", "type": "other", "description": "Bob's dog"}}
+_REX = {"type": "entity.described", "payload": {"name": "Rex", "type": "other", "description": "Bob's beagle"}}
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_an_entity_leads_to_what_names_it_and_what_is_known_about_it(ask: Ask, l
     log.append("a", drafts([_REX]))
     result = ask("tell me about Rex")
     assert [item.kind for item in result.items][:2] == ["entity", "episode"]
-    assert "- **Rex** (other): Bob's dog" in result.context
+    assert "- **Rex** (other): Bob's beagle" in result.context
     assert {"e4", "e5"} <= {item.id for item in result.items if "graph" in item.ranks}
     assert [item.kind for item in ask("tell me about Rex", kinds={"entity"}).items] == ["entity"]
 

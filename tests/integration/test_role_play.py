@@ -74,3 +74,19 @@ def test_the_other_one_of_two_is_meant_when_nobody_else_can_be(memory: Recollect
 def test_the_other_one_of_two_is_not_meant_after_another_person(memory: Recollect) -> None:
     stated = facts(memory, ["Tom: hello", "Ann: my brother is here"], ["Ann: he's a mechanic"])
     assert "Tom works as mechanic" not in stated
+
+
+@pytest.mark.parametrize("end", ["stop", "ok back to normal", "Okay, stop.", "That's enough!", "end of the game"])
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "Let's role-play.",
+        "You are a waiter and I'm a sailor.",
+        "I'll be the patient and you be the doctor.",
+        "Let's write a story together.",
+        "Pretend you are my landlord.",
+    ],
+)
+def test_what_marks_the_end_of_a_play_ends_it(begin: str, end: str, memory: Recollect) -> None:
+    messages = [begin, "I live in Lagos.", "I am a plumber.", end, "I live in Porto."]
+    assert facts(memory, messages) == {"user lives in Porto"}

@@ -141,7 +141,7 @@ def recorded(schema_version: int, payload: bytes) -> RecordedEvent:
 
 
 def test_a_read_model_of_an_earlier_release_is_built_anew_beside_it_without_being_asked(
-    released: Path, tmp_path: Path
+    released: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     data = tmp_path / "data"
     folder = namespace_folder(data, "ann")
@@ -157,5 +157,34 @@ def test_a_read_model_of_an_earlier_release_is_built_anew_beside_it_without_bein
             (SCHEMA_VERSION,)
         ]
     assert models.check("ann").is_equal
+    # Nothing that reads like damage, and one line for all namespaces.
+    assert [record.getMessage() for record in caplog.records] == [
+        "read models are built again from the log for this version of Recollect"
+    ]
+    models.close()
+    log.close()
+
+
+def test_an_upgrade_of_many_namespaces_says_one_calm_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    log = SqliteLog(tmp_path / "log.db")
+    models = ReadModels(tmp_path, log)
+    harms = {"ann": f"UPDATE read_model SET schema_version = {SCHEMA_VERSION - 1}"}
+    # The first versions had this table by another name.
+    harms |= {"bob": "ALTER TABLE read_model RENAME TO model", "eve": harms["ann"]}
+    for name, harm in harms.items():
+        log.append(name, [message_draft("a red kite")])
+        models.catch_up(name)
+        with models.reading(name) as snapshot:
+            assert snapshot.version == 1
+        connection = connect(generation_path(namespace_folder(tmp_path, name), 1))
+        connection.execute(harm)
+        connection.close()
+    models.close()
+    models = ReadModels(tmp_path, log)
+    for name in harms:
+        assert models.catch_up(name).version == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        "read models are built again from the log for this version of Recollect"
+    ]
     models.close()
     log.close()

@@ -15,7 +15,7 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.projections.queries.knowledge_queries import PriorStatement
-from recollect.projections.text.date_ranges import find_dates
+from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.question_times import question_times
 from recollect.projections.text.sentence_language import language_of
 
@@ -192,8 +192,8 @@ _PIECES = (
 def test_any_text_is_read_without_an_error_and_always_the_same(pieces: list[str]) -> None:
     text = " ".join(pieces)
     assert read(text) == read(text)
-    for date in find_dates(text, _NOW):
-        assert text[date.position :].startswith(date.text)
+    for date in read_dates(text, _NOW):
+        assert text[date.position :].startswith(date.words)
 
 
 @pytest.mark.parametrize("piece", _PIECES)

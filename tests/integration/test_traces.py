@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ def reasons(trace: Trace) -> dict[str, str]:
 
 
 def test_a_trace_has_the_question_as_understood_and_the_answer_as_given(memory: Recollect) -> None:
-    memory.append("a", [message("I moved to Lisbon", name="Ann", id="e1"), message("Nice!", name="Bob", id="e2")])
+    last_week = datetime.now(UTC) - timedelta(days=7)
+    moved = message("I moved to Lisbon", name="Ann", id="e1", occurred_at=last_week.isoformat())
+    memory.append("a", [moved, message("Nice!", name="Bob", id="e2")])
     result = memory.retrieve("a", "where did Ann move last week?", limit=3)
     trace = memory.trace("a", result.trace_id)
     [understood] = trace["understood"]

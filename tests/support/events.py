@@ -25,6 +25,7 @@ def message_draft(text: str, **fields: Any) -> EventDraft:
 PAYLOADS: dict[str, Event] = {
     "session.started": {"channel": "cli", "metadata": {"a": [1]}},
     "session.ended": {"summary": "It went well."},
+    "namespace.configured": {"timezone": "Europe/Berlin"},
     "message.added": {"role": "user", "text": "Hello Ann"},
     "action.recorded": {"text": "Booked a table", "outcome": "success"},
     "observation.recorded": {"text": "It rains", "importance": 3},
@@ -43,6 +44,7 @@ PAYLOADS: dict[str, Event] = {
     "memory.unpinned": {"memory_id": "m1"},
     "memory.ended": {"memory_id": "m1", "ended_at": "2026-01-04T00:00:00Z"},
     "memory.forgotten": {"memory_id": "m1", "reason": "asked"},
+    "edit.undone": {"event_id": "e1"},
     "memory.reviewed": {"memory_id": "m1", "decision": "reject"},
     "memory.quarantined": {"memory_id": "m1", "reasons": ["instructions"]},
     "retrieval.rated": {"trace_id": "t1", "rating": "noise", "memory_ids": ["m1"]},
@@ -88,8 +90,8 @@ def events(draw: st.DrawFn) -> Event:
     elif name in ("action.recorded", "observation.recorded"):
         payload = payload | {"text": draw(_TEXTS)}
     session = draw(st.sampled_from(["s1", "s2", None])) if not name.startswith("session.") else "s1"
-    day = draw(st.integers(1, 28))
-    return {"type": name, "payload": payload, "session_id": session, "occurred_at": f"2026-01-{day:02}T10:00:00Z"}
+    occurred_at = f"2026-01-{draw(st.integers(1, 28)):02}T10:00:00{draw(st.sampled_from(['Z', '-08:00', '+05:30']))}"
+    return {"type": name, "payload": payload, "session_id": session, "occurred_at": occurred_at}
 
 
 @st.composite

@@ -26,7 +26,7 @@ class Memory:
     """A log, its read models, and retrievals with any number of embedders, in one folder."""
 
     def __init__(
-        self, folder: Path, *, budget_ms: float = 30_000, clock: Callable[[], datetime] = utc_now, **models: int
+        self, folder: Path, *, budget_ms: float = 30_000, clock: Callable[[], datetime] = utc_now, **models: Any
     ) -> None:
         self.folder = folder
         self.budget_ms = budget_ms

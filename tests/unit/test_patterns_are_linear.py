@@ -48,7 +48,7 @@ from recollect.projections.embeddings.passages import passages
 from recollect.projections.projector.predicates import canonical
 from recollect.projections.queries.queried_episodes import SpokenText
 from recollect.projections.text.compounds import compound_tails
-from recollect.projections.text.date_ranges import find_dates
+from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.prompt_fence import single_line
 from recollect.projections.text.question_times import question_times
@@ -169,7 +169,8 @@ _READERS: dict[str, Callable[[str], object]] = {
     "extraction": _read,
     "excerpt": excerpt,
     "addressed names": addressed_names,
-    "dates": lambda text: [*find_dates(text, _NOW)],
+    "dates": lambda text: read_dates(text, _NOW),
+    "foreign dates": lambda text: [read_dates(text, _NOW, language=name) for name in ("de", "es", "fr", "zh", "ja")],
     "times": lambda text: question_times(text, _NOW),
     "sentences": sentences,
     "procedures": find_procedure,

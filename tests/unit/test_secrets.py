@@ -17,7 +17,6 @@ from recollect.events.intake.private_sections import remove_private
 from recollect.events.intake.screening import SecretPolicies, matching_policy, screen
 from recollect.events.intake.secret_formats import may_have_format, secrets_by_format
 from recollect.events.intake.secrets import find_secrets
-from recollect.events.intake.stated_secrets import requested_kinds
 
 _LINES = (Path(__file__).parents[1] / "data" / "secrets.txt").read_text(encoding="utf-8").splitlines()
 _CASES = [tuple(line.replace("⟦⟧", "").split(" | ", 1)) for line in _LINES if not line.startswith("#")]
@@ -107,13 +106,6 @@ def test_every_text_of_a_payload_is_screened() -> None:
         draft = message_draft("")._replace(payload=orjson.dumps(payload))
         left.update(re.findall(r"\[(?:redacted: \w+|private)\]", screen(draft, redact).payload.decode()))
     assert left == {"[redacted: pin]": 1, "[private]": 1, "[redacted: password]": 2}
-
-
-def test_a_question_names_the_kinds_that_it_asks_for() -> None:
-    assert requested_kinds("wifi password?") == {"password", "code"}
-    assert requested_kinds("what's the PIN of my card") == {"pin", "code"}
-    assert requested_kinds("wie war der türcode?") >= {"code"}
-    assert requested_kinds("how was it at the bank?") == frozenset()
 
 
 @pytest.mark.parametrize("before", ["Here you are:\n", "a\r\n", "b\n\t", "c\\n ", "C:\\"])

@@ -1,4 +1,4 @@
-"""Memory routes: add chat messages; read, update, pin, end and forget one memory by its id."""
+"""Memory routes: add chat messages; read, update, pin, end and forget one memory by its id, and undo that."""
 
 from __future__ import annotations
 
@@ -51,6 +51,13 @@ class SeparateBody(ReasonBody):
 
     #: One of the `aliases` of the entity.
     alias: Name
+
+
+class UndoBody(ReasonBody):
+    """The edit to undo, and the reason."""
+
+    #: The id of the event that changed a memory, or of an undo, which makes the edit again.
+    event_id: Name
 
 
 @allow("write", live=True)
@@ -124,6 +131,14 @@ async def update_memory(memory: Memory, namespace: str, memory_id: str, request:
 async def forget_memory(memory: Memory, namespace: str, memory_id: str, reason: Reason = None) -> Response:
     """Forget a memory and what was derived from it: no list and no retrieval returns it. The log keeps the bytes."""
     return json_response(await run_in_threadpool(memory.forget, namespace, memory_id, reason=reason))
+
+
+@router.post("/v1/namespaces/{namespace}/undo", name="undo", openapi_extra=body_reference("UndoBody"))
+@allow("read", "write")
+async def undo(memory: Memory, namespace: str, request: Request) -> Response:
+    """Undo the event that corrected, updated, ended, pinned, unpinned or forgot a memory."""
+    body = await parse_body(UndoBody, request)
+    return json_response(await run_in_threadpool(memory.undo, namespace, body.event_id, reason=body.reason))
 
 
 def _updated(memory: Recollect, namespace: str, memory_id: str, changes: dict[str, Any]) -> MemoryItem:

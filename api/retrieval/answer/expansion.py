@@ -26,5 +26,7 @@ def read_sources(episode_id: str, snapshot: Snapshot, log: EventLog, namespace: 
     """Return the sources of a summary, oldest first; empty for any other episode."""
     version = snapshot.episodes.version_of(episode_id)
     versions = [] if version is None else snapshot.episodes.source_versions(version)
-    turns = read_turns(log, namespace, versions)
-    return tuple(Source(turn.id, turn.occurred_at_us, turn.speaker, turn.line()) for turn in turns)
+    turns = read_turns(log, namespace, versions, snapshot.days)
+    return tuple(
+        Source(turn.id, turn.occurred_at_us, turn.speaker, turn.line(), turn.utc_offset or 0) for turn in turns
+    )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.ranking.search_result import SearchResult
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.whose_words import speakers_of
 from recollect.events.intake.instructions import without_instructions
 
 
@@ -19,9 +20,22 @@ def without_orders(item: Item, waiting: frozenset[str]) -> Item:
 
 
 def without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Item]:
-    """Return the items without those that only the events `event_ids` tell."""
+    """Return the items without those that only the events `event_ids` tell, and without what these events ended."""
     excluded = frozenset(event_ids)
-    return [item for item in items if not item.source_events or not excluded.issuperset(item.source_events)]
+    return [
+        replace(item, later=None) if item.later is not None and item.later.source_event in excluded else item
+        for item in items
+        if not item.source_events or not excluded.issuperset(item.source_events)
+    ]
+
+
+def without_rules_of_others(context: SearchContext, items: Sequence[Item]) -> list[Item]:
+    """Return the items without the standing instructions of other users than the one who asks."""
+    if context.request.shared_rules:
+        return [*items]
+    speakers = speakers_of(context)
+    others = {item.id for item in context.index.knowledge.items if item.standing and not speakers.may_rule(item)}
+    return [item for item in items if item.id not in others]
 
 
 def without_standing(context: SearchContext, result: SearchResult) -> SearchResult:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 
 from recollect.api.retrieval.answer.best_sentences import best_sentences
-from recollect.api.retrieval.answer.rendered_dates import Occasion, explained_dates, month
+from recollect.api.retrieval.answer.rendered_dates import Occasion, day, month, with_dates
 from recollect.api.retrieval.contract.request import Format
-from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.contract.result import Item, Later
 from recollect.events.envelope import rfc3339
+from recollect.events.local_time import fixed_zone, local_time
 from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -46,7 +47,7 @@ class Line:
     prefix: str
     #: The text after the prefix.
     body: str
-    #: Whether the dates of the text are explained, or the text is shortened, so that there is nothing to explain.
+    #: Whether the days of its dates are in the text, or the text is shortened.
     is_final: bool = False
     #: The estimated tokens of the line and its line break.
     tokens: int = field(init=False)
@@ -96,7 +97,7 @@ def fit_to_budget(
     if line_tokens_max is not None:
         lines = [_fitted(line, line_tokens_max, words) if line.item.kind == "episode" else line for line in lines]
     if sum(line.tokens for line in lines) <= remaining_tokens:
-        lines = [_explained(line) for line in lines]
+        lines = [_dated(line) for line in lines]
     if sum(line.tokens for line in lines) > remaining_tokens:
         # Shorten all lines before any item is left out.
         lines = [_fitted(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
@@ -170,7 +171,7 @@ def render(lines: Sequence[Line], observations: Sequence[str], form: Format, occ
     """Return the context; empty without lines and observations."""
     if not lines and not observations:
         return ""
-    return _FORMS[form](lines, observations, occasion)
+    return _FORMS[form](_with_pointers(lines), observations, occasion)
 
 
 def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
@@ -219,7 +220,8 @@ def _preamble_line(line: Line, occasion: Occasion) -> str:
     item = line.item
     kind = item.kind if item.kind != "episode" else "message" if item.source_events == (item.id,) else "summary"
     speaker = f"{single_line(item.speaker)}: " if item.speaker else ""
-    return f"- [{occasion.day_and_age(item.occurred_at_us)}] ({kind}) {speaker}{line.body}"
+    when = "" if item.is_undated else f"[{occasion.day_and_age(item.occurred_at_us, item.utc_offset)}] "
+    return f"- {when}({kind}) {speaker}{line.body}"
 
 
 def _json(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
@@ -228,8 +230,10 @@ def _json(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion
         {
             "category": line.category,
             "kind": line.item.kind,
-            "when": rfc3339(line.item.occurred_at_us),
-            "day": occasion.day_and_age(line.item.occurred_at_us),
+            "when": None if line.item.is_undated else rfc3339(line.item.occurred_at_us, line.item.utc_offset),
+            "day": None
+            if line.item.is_undated
+            else occasion.day_and_age(line.item.occurred_at_us, line.item.utc_offset),
             "speaker": None if line.item.speaker is None else single_line(line.item.speaker),
             "text": line.body,
             "sources": line.item.source_events,
@@ -250,55 +254,86 @@ _FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
 
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines by category, oldest first, so that a new memory changes few of the lines before it."""
-    return sorted(lines, key=lambda line: (line.category, line.item.occurred_at_us, line.item.id, line.item.namespace))
+    """Return the lines by category, oldest first, so that a new memory changes few of the lines before it.
+
+    What has no date comes before what has one: the day of its import is not news.
+    """
+
+    def place(line: Line) -> tuple[Any, ...]:
+        item = line.item
+        return line.category, 0 if item.is_undated else item.occurred_at_us, item.id, item.namespace
+
+    return sorted(lines, key=place)
 
 
 def _line(item: Item, occasion: Occasion) -> Line:
     """Return the line of an item."""
     prefix = "- "
     if item.kind == "episode":
-        prefix = f"- [{occasion.day_and_age(item.occurred_at_us)}] {single_line(item.speaker or '')}: "
+        prefix = f"- [{occasion.day_and_age(item.occurred_at_us, item.utc_offset)}] {single_line(item.speaker or '')}: "
     return Line(item, category_of(item), prefix, f"{single_line(item.text)}{_notes(item)}")
 
 
-def _explained(line: Line) -> Line:
-    """Return a line with the absolute days of the relative dates in its message or fact before its notes."""
+def _dated(line: Line) -> Line:
+    """Return a line with the days of the dates in its message or fact after their words."""
     if line.is_final:
         return line
     item, notes = line.item, _notes(line.item)
     is_message = item.kind == "episode" and item.source_events == (item.id,)
     sent_at_us = item.occurred_at_us if is_message else item.stated_at_us
     text = line.body.removesuffix(notes)
-    dates = "" if sent_at_us is None else explained_dates(text, sent_at_us)
-    return replace(line, body=f"{text}{dates}{notes}", is_final=True)
+    dated = text if sent_at_us is None else with_dates(text, local_time(sent_at_us, fixed_zone(item.utc_offset)))
+    return replace(line, body=f"{dated}{notes}", is_final=True)
 
 
-def _notes(item: Item) -> str:
-    """Return the notes on an item: since when it holds or when it was said, whether it holds, how certain it is."""
+def _with_pointers(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines; what was said later is named by its day where its message is a line of its own."""
+    shown = {line.item.id for line in lines}
+    return [
+        replace(line, body=line.body.removesuffix(_notes(line.item)) + _notes(line.item, later_day_only=True))
+        if line.item.later is not None and line.item.later.source_event in shown
+        else line
+        for line in lines
+    ]
+
+
+def _later_note(later: Later, *, later_day_only: bool) -> str:
+    """Return what was said later with its day: the sentence, or only the day when the message is shown as well."""
+    day = rfc3339(later.at_us)[:10]
+    return f"later: see {day}" if later_day_only else f'later, {day}: "{single_line(later.text)}"'
+
+
+def _notes(item: Item, *, later_day_only: bool = False) -> str:
+    """Return the notes on an item: what was said later, since when it holds, when it was said, how certain it is.
+
+    Parameters:
+        later_day_only: whether the context shows the message that was said later, so that its day is enough.
+    """
     notes: list[str] = []
     if item.replaced_by is not None:
         notes.append(f"outdated: replaced by {single_line(item.replaced_by)}")
     elif item.contradicted_by is not None:
         notes.append(f"contradicted by {single_line(item.contradicted_by)}")
-    elif item.outdated:
-        notes.append("no longer true")
+    elif item.later is not None:
+        notes.append(_later_note(item.later, later_day_only=later_day_only))
+    elif item.valid_until_us is not None and item.outdated:
+        notes.append(f"until {rfc3339(item.valid_until_us)[:10]}")
     elif item.unconfirmed_since_us is not None:
-        notes.append(f"not confirmed since {rfc3339(item.unconfirmed_since_us)[:10]}")
+        notes.append(f"not confirmed since {day(item.unconfirmed_since_us, item.utc_offset)}")
     elif item.valid_from_us is not None:
-        notes.append(f"since {month(item.valid_from_us)}")
+        notes.append(f"since {month(item.valid_from_us, item.utc_offset)}")
     elif item.stated_at_us is not None:
-        notes.append(f"said {rfc3339(item.stated_at_us)[:10]}")
+        notes.append(f"said {day(item.stated_at_us, item.utc_offset)}")
     if item.kind in ("fact", "relationship") and item.confidence < _CERTAIN_MIN:
         notes.append(f"confidence: {item.confidence:.2f}")
     return f" ({'; '.join(notes)})" if notes else ""
 
 
 def _fitted(line: Line, tokens_max: int, words: Collection[str]) -> Line:
-    """Return a line of at most `tokens_max` tokens, with its dates explained if it is whole."""
+    """Return a line of at most `tokens_max` tokens, with the days of its dates if it is whole."""
     # Finding dates takes longer than counting: a line that is too long without their explanation needs none.
     if line.tokens <= tokens_max:
-        line = _explained(line)
+        line = _dated(line)
     return line if line.tokens <= tokens_max else _shortened(line, tokens_max, words)
 
 

@@ -1,16 +1,16 @@
-"""Withheld secrets: hides PINs, codes and passwords of recalled texts unless the query asks for one of their kind."""
+"""Withheld secrets: hides PINs, codes and passwords of recalled texts unless their speaker asks for just that one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
 from recollect.api.retrieval.contract.result import Item
+from recollect.events.intake.asked_secrets import SecretQuestion
 from recollect.events.intake.screening import SecretPolicies
 from recollect.events.intake.secret_formats import Secret
 from recollect.events.intake.secrets import find_secrets, redact
-from recollect.events.intake.stated_secrets import requested_kinds
 from recollect.events.storage.bounded_cache import BoundedCache
 
 #: Texts whose secrets are cached, about 200 bytes each: finding them takes half a millisecond in a long message.
@@ -24,18 +24,33 @@ class SecretFilter:
     """Hides the secrets of one namespace's texts that its policies, or the query, do not allow to be shown.
 
     A secret must not come along with something else: who asks about a day at the bank is not shown the PIN of that day.
+
+    Parameters:
+        owns: whether the one who asks is the one who stated an item; None: everyone may ask.
     """
 
-    def __init__(self, policies: SecretPolicies, query: str) -> None:
+    def __init__(self, policies: SecretPolicies, query: str, *, owns: Callable[[Item], bool] | None = None) -> None:
         # The log of another policy, or of a time before it, may hold what is redacted now.
-        redacted = policies.kinds("redact")
-        hidden = policies.kinds("label") - requested_kinds(query)
-        self._marks = dict.fromkeys(redacted, "redacted") | dict.fromkeys(hidden, "hidden")
+        self._redacted = policies.kinds("redact")
+        self._hidden = policies.kinds("label")
+        self._question = SecretQuestion(query)
+        self._owns = owns
 
-    def text(self, text: str) -> str:
-        """Return a text with marks in place of the secrets that are not shown."""
-        secrets = _secrets(text) if self._marks else ()
-        return redact(text, secrets, self._marks) if secrets else text
+    def text(self, text: str, *, is_own: bool = True) -> str:
+        """Return a text with marks in place of the secrets that are not shown.
+
+        Parameters:
+            is_own: whether the one who asks stated it.
+        """
+        if not (self._redacted or self._hidden):
+            return text
+        secrets = _secrets(text)
+        if not secrets:
+            return text
+        marks = dict.fromkeys(self._redacted, "redacted") | dict.fromkeys(self._hidden, "hidden")
+        shown = set(self._question.requested(text, secrets)) if is_own else set[Secret]()
+        withheld = [secret for secret in secrets if secret.kind in self._redacted or secret not in shown]
+        return redact(text, withheld, marks)
 
     def items(self, items: Sequence[Item]) -> list[Item]:
         """Return the items without the secrets that are not shown."""
@@ -43,9 +58,20 @@ class SecretFilter:
 
     def _item(self, item: Item) -> Item:
         """Return one item, and its sources, without the secrets that are not shown."""
-        text = self.text(item.text)
-        sources = tuple(source._replace(text=self.text(source.text)) for source in item.sources)
-        return item if text == item.text and sources == item.sources else replace(item, text=text, sources=sources)
+        is_own = self._is_own(item)
+        text = self.text(item.text, is_own=is_own)
+        short = None if item.short is None else self.text(item.short, is_own=is_own)
+        sources = tuple(source._replace(text=self.text(source.text, is_own=is_own)) for source in item.sources)
+        later = item.later
+        if later is not None:
+            is_own = self._is_own(replace(item, kind="fact", source_events=(later.source_event,)))
+            later = replace(later, text=self.text(later.text, is_own=is_own))
+        if (text, short, sources, later) == (item.text, item.short, item.sources, item.later):
+            return item
+        return replace(item, text=text, short=short, sources=sources, later=later)
+
+    def _is_own(self, item: Item) -> bool:
+        return not self._question.asks or self._owns is None or self._owns(item)
 
 
 def _secrets(text: str) -> Sequence[Secret]:

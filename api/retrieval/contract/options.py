@@ -21,9 +21,12 @@ class _CommonOptions(TypedDict, total=False):
     kinds: Collection[Kind] | None
     since: datetime | str | None
     until: datetime | str | None
+    timezone: str | None
     session_id: str | None
     also: Sequence[str]
     mode: Mode
+    speaker: str | None
+    shared_rules: bool
     format: Format
     window_tokens: int | None
     gate: bool

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from recollect.api.as_of import AsOfField
 from recollect.api.settings import CONTEXT_TOKENS, CONTEXT_TOKENS_MAX, LIMIT_MAX, RECALL_LIMIT, RetrievalSettings
-from recollect.events.catalogue import Name
+from recollect.events.catalogue import Name, TimeZoneName
 from recollect.events.envelope import microseconds
 from recollect.events.errors import RecollectError
 from recollect.events.limits import NAMESPACE_SCHEMA, check_namespace
@@ -62,6 +62,9 @@ class RetrieveRequest(BaseModel):
     since: AwareDatetime | None = None
     #: Only memories that occurred before this time.
     until: AwareDatetime | None = None
+    #: The zone of the asker's days, such as `Europe/Berlin`, in which "yesterday" is read and times are shown; the zone
+    #: of the user's last message when None.
+    timezone: TimeZoneName | None = None
     #: Active: only episodes of this session. Passive: the running conversation.
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     #: Only memories that messages with this metadata state, and documents with it: each name has the value, or one of a
@@ -76,6 +79,13 @@ class RetrieveRequest(BaseModel):
     ] = ()
     #: Active: the query is a question to the memory. Passive: the query is the last message of a conversation.
     mode: Mode = "active"
+    #: Who asks. The context has the standing instructions and strong likes of this user: the speaker of the appended
+    #: message; without one, the only user of the session or of the namespace. When it is not known, the context has all
+    #: instructions, each with its speaker. Of several users, the one who stated a PIN or a code
+    #: is shown it.
+    speaker: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    #: Whether the standing instructions of other users apply as well, each with its speaker.
+    shared_rules: bool = False
     #: The format of the context: Markdown, a preamble to the user's message, or JSON.
     format: Format = "markdown"
     #: The context window of the language model, in tokens, so that passive mode detects when the conversation fills it.

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from recollect.api.retrieval.contract.request import Kind
-from recollect.api.retrieval.contract.result_json import GuidanceJson, ItemJson, RetrievalJson, SourceJson
-from recollect.events.envelope import parse_rfc3339, rfc3339
+from recollect.api.retrieval.contract.result_json import (
+    ForgetCandidateJson,
+    ForgottenJson,
+    GuidanceJson,
+    ItemJson,
+    LaterJson,
+    RetrievalJson,
+    SourceJson,
+)
+from recollect.events.envelope import parse_offset, parse_rfc3339, rfc3339
 from recollect.events.intake.quarantine import TRUST, Provenance
 
 #: The memory layer of each kind (Koda's layers, `004`).
@@ -30,12 +38,14 @@ class Source(NamedTuple):
     occurred_at_us: int
     speaker: str
     text: str
+    #: Minutes east of UTC.
+    utc_offset: int = 0
 
     def as_json(self) -> SourceJson:
         """Return the source as JSON."""
         return {
             "id": self.id,
-            "occurred_at": rfc3339(self.occurred_at_us),
+            "occurred_at": rfc3339(self.occurred_at_us, self.utc_offset),
             "speaker": self.speaker,
             "text": self.text,
         }
@@ -43,7 +53,30 @@ class Source(NamedTuple):
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Source:
         """Return the source that `as_json` returned `fields` for."""
-        return cls(fields["id"], parse_rfc3339(str(fields["occurred_at"])), fields["speaker"], fields["text"])
+        time = str(fields["occurred_at"])
+        return cls(fields["id"], parse_rfc3339(time), fields["speaker"], fields["text"], parse_offset(time))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """What was said later and ends or replaces what a memory says; the reader of both decides."""
+
+    at_us: int
+    #: One sentence, shortened.
+    text: str
+    #: The id of the event that says so.
+    source_event: str
+
+    def as_json(self) -> LaterJson:
+        """Return it as JSON."""
+        return {"occurred_at": rfc3339(self.at_us), "text": self.text, "source_event": self.source_event}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Later:
+        """Return what `as_json` returned `fields` for."""
+        return cls(
+            at_us=parse_rfc3339(str(fields["occurred_at"])), text=fields["text"], source_event=fields["source_event"]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +103,8 @@ class Item:
     source_events: tuple[str, ...]
     #: The time of the event; for knowledge, the time of its last change.
     occurred_at_us: int
+    #: The minutes of its zone east of UTC: that of the message, or of the first message behind knowledge.
+    utc_offset: int = 0
     #: The session of the episode.
     session_id: str | None = None
     #: The speaker of the episode.
@@ -89,6 +124,8 @@ class Item:
     trust: int = TRUST["derived"]
     #: Whether it is no longer valid: it ended, or a later statement corrected or replaced it.
     outdated: bool = False
+    #: The newest of the statements that ended or replaced it; None: it holds, or nothing says so in words.
+    later: Later | None = None
     #: The start of validity of a fact; None: not stated.
     valid_from_us: int | None = None
     #: The end of validity of a fact; None: it has none.
@@ -108,6 +145,14 @@ class Item:
     #: All original messages of the item's summary, in order, when the request sets `expand`.
     sources: tuple[Source, ...] = ()
 
+    @property
+    def is_undated(self) -> bool:
+        """Return whether the day when it was said is not known: a document, or what an import brought without one."""
+        if self.kind == "document":
+            # Its time is that of adding it.
+            return True
+        return self.kind != "episode" and self.provenance == "import" and self.stated_at_us is None
+
     def as_json(self) -> ItemJson:
         """Return the item as JSON."""
         item: ItemJson = {
@@ -120,7 +165,7 @@ class Item:
             "matched_by": list(self.matched_by),
             "ranks": self.ranks,
             "source_events": list(self.source_events),
-            "occurred_at": rfc3339(self.occurred_at_us),
+            "occurred_at": rfc3339(self.occurred_at_us, self.utc_offset),
             "session_id": self.session_id,
             "speaker": self.speaker,
             "tier": self.tier,
@@ -130,12 +175,16 @@ class Item:
             "provenance": self.provenance,
             "trust": self.trust,
             "outdated": self.outdated,
-            "valid_from": None if self.valid_from_us is None else rfc3339(self.valid_from_us),
-            "stated_at": None if self.stated_at_us is None else rfc3339(self.stated_at_us),
-            "unconfirmed_since": None if self.unconfirmed_since_us is None else rfc3339(self.unconfirmed_since_us),
+            "valid_from": None if self.valid_from_us is None else rfc3339(self.valid_from_us, self.utc_offset),
+            "stated_at": None if self.stated_at_us is None else rfc3339(self.stated_at_us, self.utc_offset),
+            "unconfirmed_since": None
+            if self.unconfirmed_since_us is None
+            else rfc3339(self.unconfirmed_since_us, self.utc_offset),
         }
+        if self.later is not None:
+            item["later"] = self.later.as_json()
         if self.valid_until_us is not None:
-            item["valid_until"] = rfc3339(self.valid_until_us)
+            item["valid_until"] = rfc3339(self.valid_until_us, self.utc_offset)
         if self.replaced_by is not None:
             item["replaced_by"] = self.replaced_by
         if self.contradicted_by is not None:
@@ -153,10 +202,12 @@ class Item:
             matched_by=tuple(fields["matched_by"]),
             source_events=tuple(fields["source_events"]),
             occurred_at_us=parse_rfc3339(str(fields["occurred_at"])),
+            utc_offset=parse_offset(str(fields["occurred_at"])),
             valid_from_us=parse_rfc3339(fields["valid_from"]),
             stated_at_us=parse_rfc3339(fields["stated_at"]),
             unconfirmed_since_us=parse_rfc3339(fields["unconfirmed_since"]),
             valid_until_us=parse_rfc3339(fields.get("valid_until")),
+            later=None if fields.get("later") is None else Later.from_json(fields["later"]),
             replaced_by=fields.get("replaced_by"),
             contradicted_by=fields.get("contradicted_by"),
             sources=tuple(Source.from_json(source) for source in fields.get("sources", ())),
@@ -247,6 +298,8 @@ class RetrieveResult:
     latency_ms: float
     #: The parts that are missing from the result, as ``part: reason``.
     degraded: tuple[str, ...]
+    #: Why memory has no answer, such as ``no memory of that time``, for the bot to say; None: it has one, or no reason.
+    reason: str | None = None
     #: The id of its trace.
     trace_id: str
     #: The version of the namespace that was searched.
@@ -257,6 +310,10 @@ class RetrieveResult:
     answer: AnswerGuidance
     #: Milliseconds of each stage, by name.
     stages_ms: dict[str, float]
+    #: What was forgotten because the message of the turn asks for it.
+    forgotten: tuple[ForgottenJson, ...] = ()
+    #: What the message may ask to forget, when that is not clear; nothing of it is forgotten.
+    forget_candidates: tuple[ForgetCandidateJson, ...] = ()
     #: Returns the explanation for the trace; called only when the trace is written.
     explain: Callable[[], dict[str, Any]]
 
@@ -268,10 +325,13 @@ class RetrieveResult:
             "tokens": self.tokens,
             "latency_ms": round(self.latency_ms, 3),
             "degraded": list(self.degraded),
+            "reason": self.reason,
             "trace_id": self.trace_id,
             "version": self.version,
             "trigger": self.trigger,
             "answer": self.answer.as_json(),
+            "forgotten": [*self.forgotten],
+            "forget_candidates": [*self.forget_candidates],
         }
 
     @classmethod
@@ -289,10 +349,13 @@ class RetrieveResult:
             tokens=fields["tokens"],
             latency_ms=fields["latency_ms"],
             degraded=tuple(fields["degraded"]),
+            reason=fields.get("reason"),
             trace_id=fields["trace_id"],
             version=fields["version"],
             trigger=fields["trigger"],
             answer=answer,
+            forgotten=tuple(fields.get("forgotten", ())),
+            forget_candidates=tuple(fields.get("forget_candidates", ())),
             stages_ms={},
             explain=dict,
         )

@@ -19,6 +19,14 @@ class SourceJson(TypedDict):
     text: str
 
 
+class LaterJson(TypedDict):
+    """What was said later and ends or replaces what a memory says."""
+
+    occurred_at: str
+    text: str
+    source_event: str
+
+
 class ItemJson(TypedDict):
     """A memory in a result; `Item` says what each field is."""
 
@@ -44,6 +52,7 @@ class ItemJson(TypedDict):
     valid_from: str | None
     stated_at: str | None
     unconfirmed_since: str | None
+    later: NotRequired[LaterJson]
     valid_until: NotRequired[str]
     replaced_by: NotRequired[str]
     contradicted_by: NotRequired[str]
@@ -64,6 +73,23 @@ class GuidanceJson(TypedDict):
     citation_coverage: float
 
 
+class ForgottenJson(TypedDict):
+    """A memory that was forgotten for the message of the turn; `undo` of the event brings it back."""
+
+    id: str
+    #: memory or entity.
+    kind: str
+    event_id: str
+
+
+class ForgetCandidateJson(TypedDict):
+    """A memory that the message may ask to forget, which is not clear. It is not forgotten."""
+
+    id: str
+    kind: str
+    text: str
+
+
 class RetrievalJson(TypedDict):
     """The memories for a query, best first, and the text for the prompt."""
 
@@ -72,7 +98,10 @@ class RetrievalJson(TypedDict):
     tokens: int
     latency_ms: float
     degraded: list[str]
+    reason: str | None
     trace_id: str
     version: int
     trigger: str
     answer: GuidanceJson
+    forgotten: list[ForgottenJson]
+    forget_candidates: list[ForgetCandidateJson]

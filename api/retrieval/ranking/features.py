@@ -31,7 +31,7 @@ from recollect.api.retrieval.understanding.question_intent import (
 from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.episode_queries import EpisodeQueries
-from recollect.projections.search_index.episode_arrays import ROLES, EpisodeArrays, Ints, SmallInts
+from recollect.projections.search_index.episode_arrays import NO_ZONE, ROLES, EpisodeArrays, Ints, SmallInts
 from recollect.projections.text.segments import unsegmented_words
 from recollect.projections.text.stems import content_stems
 from recollect.projections.text.words import WORD, content_words
@@ -92,6 +92,7 @@ _BEGINNING_CHARS = 200
 #: Characters whose flags are computed: 1 MiB takes 0.1 s, and its beginning has the same ones.
 _FLAGGED_CHARS_MAX = 32_768
 _HOUR_US = 3_600_000_000
+_MINUTE_US = np.int64(60_000_000)
 #: Turns before a candidate that `dense_before` looks at: a statement, the reply to it, and the next statement.
 _TURNS_BEFORE = 2
 #: The number of candidates from which on the observed spread of a feature weighs more than the usual one. Fitted with
@@ -126,8 +127,10 @@ class SearchSignals:
     #: Masks of the episodes within, and near, the time ranges of the query; None without time ranges.
     in_span: Mask | None
     near_span: Mask | None
-    #: Versions of the episodes whose text names a date within a time range of the query.
-    versions_naming_span: Ints
+    #: Whether the query asks about a time of which there is no episode.
+    is_time_empty: bool
+    #: The episodes whose text names a date within a time range of the query: the probability that it does by version.
+    naming_span: Mapping[int, float]
     #: Versions of the episodes that state a fact which the question asks for.
     answering_versions: Ints
     #: Versions of the episodes that state what was replaced or has ended.
@@ -191,8 +194,20 @@ def span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange], before_us: int 
         return None
     mask = np.zeros(len(arrays), np.bool_)
     for span in spans:
-        mask |= (arrays.occurred_at_us >= span.start_us - before_us) & (arrays.occurred_at_us < span.end_us + after_us)
+        times = _times_in(arrays, span)
+        mask |= (times >= span.start_us - before_us) & (times < span.end_us + after_us)
     return mask
+
+
+def _times_in(arrays: EpisodeArrays, span: TimeRange) -> Ints:
+    """Return the times of the episodes, moved by how far their zone is from that of a range of days.
+
+    "On Saturday" means the Saturday of each message: its day where it was sent.
+    """
+    if span.utc_offset is None:
+        return arrays.occurred_at_us
+    has_zone = arrays.utc_offsets != NO_ZONE
+    return arrays.occurred_at_us + np.where(has_zone, arrays.utc_offsets - span.utc_offset, 0) * _MINUTE_US
 
 
 def near_span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | None:
@@ -203,17 +218,22 @@ def near_span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | 
     for span in spans:
         # What is said three days before a day is near it; three days before a morning are not.
         before_us = min(_NEAR_BEFORE_US, span.end_us - span.start_us)
-        mask |= (arrays.occurred_at_us >= span.start_us - before_us) & (arrays.occurred_at_us < span.start_us)
+        times = _times_in(arrays, span)
+        mask |= (times >= span.start_us - before_us) & (times < span.start_us)
     return mask
 
 
-def versions_naming_dates(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> Ints:
-    """Return the versions of the episodes that name a date range within one of `spans` and not much wider."""
-    versions: set[int] = set()
+def versions_naming_dates(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> dict[int, float]:
+    """Return the versions of the episodes that name a date range within one of `spans` and not much wider.
+
+    Each has the probability that its words mean such a range.
+    """
+    probabilities: dict[int, float] = {}
     for span in spans:
         widest_us = max(span.end_us - span.start_us, 7 * DAY_US) * 6 // 5
-        versions.update(episodes.mentioning_dates(span.start_us, span.end_us, range_us_max=widest_us))
-    return np.array(sorted(versions), np.int64)
+        for version, probability in episodes.mentioning_dates(span.start_us, span.end_us, range_us_max=widest_us):
+            probabilities[version] = max(probability, probabilities.get(version, 0.0))
+    return probabilities
 
 
 def _numeric_columns(
@@ -335,7 +355,7 @@ def _binary_columns(
         "answer_type": (flags >> _TYPES_SHIFT & query.intent.answer & ~_LOOSE_TYPES) > 0,
         "place_where": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.PLACE) > 0,
         "reason_why": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.REASON) > 0,
-        "tells_of_span": _among(versions, signals.versions_naming_span),
+        "tells_of_span": _ratings(versions, signals.naming_span),
         "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
         "rating": _ratings(versions, signals.ratings),
         "importance": (arrays.importances[rows] - 5) / 5,

@@ -34,3 +34,12 @@ class SearchResult:
     #: The ranked candidates; None when episodes were not searched or none matched.
     ranked: RankedEpisodes | None
     dropped: Sequence[DroppedCandidate]
+    #: Why there are no items, for the user; None: there are, or the gate has dropped them.
+    reason: str | None = None
+
+
+def shared_reason(results: Sequence[SearchResult]) -> str | None:
+    """Return why none of the searched namespaces has an item; None when one has, or none says why."""
+    if any(result.items for result in results):
+        return None
+    return next((result.reason for result in results if result.reason is not None), None)

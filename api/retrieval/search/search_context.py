@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from dataclasses import dataclass
+from datetime import datetime
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.time_budget import TimeBudget
 from recollect.api.retrieval.understanding.query import Query
 from recollect.api.settings import RetrievalSettings
 from recollect.events.backends.log import EventLog
+from recollect.events.envelope import microseconds
 from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import Snapshot
@@ -29,8 +31,8 @@ class SearchContext:
     index: IndexSnapshot
     #: The understood query.
     query: Query
-    #: The time of the query, in microseconds since 1970 UTC.
-    asked_at_us: int
+    #: The time of the query, in the zone of the asker.
+    asked_at: datetime
     #: The vectors of the active embedding model.
     vectors: Vectors
     #: The query's embedding, which another thread computes; None when it has not been started.
@@ -38,6 +40,11 @@ class SearchContext:
     log: EventLog
     budget: TimeBudget
     settings: RetrievalSettings
+
+    @property
+    def asked_at_us(self) -> int:
+        """Return the time of the query, in microseconds since 1970 UTC."""
+        return microseconds(self.asked_at)
 
     @property
     def episodes(self) -> EpisodeArrays:

@@ -19,6 +19,7 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.queried_episodes import EpisodeDetails, EpisodeRow
 from recollect.projections.read_models.summary_sources import read_turns
 from recollect.projections.search_index.expired_turns import ExpiredTurn
@@ -125,7 +126,8 @@ def _with_turns(
         version: context.snapshot.episodes.details(version)
         for version in {summary_by_source[row.version] for row in rows}
     }
-    details = {row.version: _details(row, summaries[summary_by_source[row.version]]) for row in rows}
+    days = context.snapshot.days
+    details = {row.version: _details(row, summaries[summary_by_source[row.version]], days) for row in rows}
     before = _turns_before(rows, summary_by_source)
     array_rows = [_array_row(turn, before.get(turn.row.version)) for turn in turns]
     stems = [(turn.row.version, turn.stems, before.get(turn.row.version)) for turn in turns]
@@ -136,7 +138,7 @@ def _with_turns(
     return replace(context, snapshot=context.snapshot.with_turns(details), index=index)
 
 
-def _details(turn: EpisodeRow, summary: EpisodeDetails) -> EpisodeDetails:
+def _details(turn: EpisodeRow, summary: EpisodeDetails, days: DayZone) -> EpisodeDetails:
     """Return the turn as the item of a result, in the tier of its summary."""
     return EpisodeDetails(
         version=turn.version,
@@ -150,6 +152,7 @@ def _details(turn: EpisodeRow, summary: EpisodeDetails) -> EpisodeDetails:
         tier=summary.tier,
         role=turn.role,
         summary_id=summary.id,
+        utc_offset=days.offset(turn.occurred_at_us, turn.utc_offset, turn.session_id),
     )
 
 
@@ -178,4 +181,5 @@ def _array_row(turn: ExpiredTurn, previous: int | None) -> tuple[Any, ...]:
         previous,
         turn.length,
         1,
+        row.utc_offset,
     )

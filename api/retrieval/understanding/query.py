@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
 from recollect.api.retrieval.understanding.fillers import addressed_names
@@ -18,11 +18,11 @@ from recollect.api.retrieval.understanding.question_intent import (
     question_intent,
 )
 from recollect.events.envelope import microseconds
+from recollect.events.local_time import local_time, offset_minutes
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.text.date_ranges import DateRange
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS, RUSSIAN_STOP_WORDS
-from recollect.projections.text.question_times import question_times
+from recollect.projections.text.question_times import DateRange, question_times
 from recollect.projections.text.segments import is_german
 from recollect.projections.text.sentence_language import Language, language_of
 from recollect.projections.text.words import STOP_WORDS, WORD
@@ -38,6 +38,8 @@ _CONTINUED_TURNS = 2
 _CONTINUED_CHARS = 300
 #: A phrase in quotation marks, which is matched as a whole.
 _QUOTED = re.compile(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?<!\w)'([^'\n]{3,80})'(?!\w)")
+#: The year of a date.
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _STOP_WORDS = STOP_WORDS | RUSSIAN_STOP_WORDS
 
 
@@ -46,6 +48,8 @@ class TimeRange(NamedTuple):
 
     start_us: int
     end_us: int
+    #: Minutes east of UTC of the days that it names, which are the days of messages in any zone; None: a moment counts.
+    utc_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,12 @@ class Query:
     phrases: tuple[str, ...]
     #: The time ranges that the query names.
     time_ranges: tuple[TimeRange, ...]
+    #: The range that all that it asks for belongs to; None: its ranges only weigh.
+    scope: TimeRange | None
+    #: Whether `scope` is a date with its year.
+    names_year: bool
+    #: Whether `scope` was still to come.
+    upcoming: bool
     intent: QuestionIntent
     #: Whether the query is German, so that its words get German stems.
     german: bool
@@ -159,7 +169,7 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
 
     Parameters:
         read: what `read_question` has returned.
-        asked_at: the time of the query, which "last week" is relative to.
+        asked_at: the time of the query in the zone of the asker, which "last week" is relative to.
     """
     question, words, participants = read.question, read.words, read.participants
     addressed = _addressed(question, participants)
@@ -174,6 +184,8 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
     has_topic = any(word not in _TOPICLESS_WORDS for word in topic)
     if read.language is not None and has_topic:
         has_topic = names_topic(read.language, _without_dates(question, dates), topic)
+    # What stands around a date is read in English; without a topic, a question in any language is about its date.
+    scope = times.whole_scope if not has_topic else times.scope if read.language is None else None
     return Query(
         question=question,
         text=read.text,
@@ -185,13 +197,21 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
         phrases=tuple(dict.fromkeys((match[0] or match[1]).casefold() for match in _QUOTED.findall(question))),
         time_ranges=_previous_session(snapshot, asked_at, read.session_id)
         if times.previous_session
-        else tuple(TimeRange(microseconds(date.start), microseconds(date.end)) for date in dates),
+        else tuple(map(_time_range, dates)),
+        scope=None if scope is None or times.previous_session else _time_range(scope),
+        names_year=scope is not None and _YEAR.search(scope.text) is not None,
+        upcoming=times.upcoming,
         intent=question_intent(read.unextended),
         german=read.german,
         continued=read.continued,
         without_topic=not read.has_content and not read.continued and not _STOP_WORDS.issuperset(words),
         names=frozenset(capitalised_words(question)),
     )
+
+
+def _time_range(date: DateRange) -> TimeRange:
+    """Return the days of a date."""
+    return TimeRange(microseconds(date.start), microseconds(date.end), offset_minutes(date.start))
 
 
 def _without_dates(question: str, dates: Sequence[DateRange]) -> str:
@@ -270,6 +290,8 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def question_time(as_of: datetime | None, until: datetime | None, clock: Callable[[], datetime] = utc_now) -> datetime:
-    """Return the time of a query: the end of the time that it covers, else its `as_of`, else the present."""
-    return until or as_of or clock()
+def question_time(
+    as_of: datetime | None, until: datetime | None, zone: tzinfo, clock: Callable[[], datetime] = utc_now
+) -> datetime:
+    """Return the time of a query in a zone: the end of the time that it covers, else its `as_of`, else the present."""
+    return local_time(microseconds(until or as_of or clock()), zone)

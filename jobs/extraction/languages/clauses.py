@@ -235,6 +235,9 @@ class ClauseReader:
             return None
         if rule.capital and not object[:1].isupper():
             return None
+        if rule.predicate == "name is" and subject.relation is not None and subject.name is not None:
+            # `Mi hermano Pablo toca en un grupo que se llama …` names the group.
+            return None
         if rule.predicate == "name is" and subject.relation is not None:
             self.introduced.append((subject.relation, object))
             subject = replace(subject, name=object)

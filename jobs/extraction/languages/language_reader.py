@@ -15,7 +15,7 @@ from recollect.jobs.extraction.languages.clauses import ClauseReader, Statement,
 from recollect.jobs.extraction.languages.language_tables import LanguageTable, language_table
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.projections.queries.knowledge_queries import PriorStatement
-from recollect.projections.text.date_ranges import find_dates
+from recollect.projections.text.date_reading import names_date
 from recollect.projections.text.folding import fold
 from recollect.projections.text.sentence_language import Language, has_foreign_letters, language_of
 
@@ -134,7 +134,7 @@ class LanguageReader:
         for predicate, whole in pairs:
             for object in _elements(table, predicate, whole):
                 confidence = round(rule.confidence * factor, 3)
-                if rule.type == "task" and any(find_dates(object, self._sent_at, language=table.language)):
+                if rule.type == "task" and names_date(object, self._sent_at, language=table.language):
                     confidence = max(confidence, round(_DATED_TASK * factor, 3))
                 item: dict[str, Any] = {"subject": self._name(statement.subject), "predicate": predicate}
                 item |= {"object": object, "confidence": confidence, "source_type": "observed"}
@@ -159,8 +159,9 @@ class LanguageReader:
         if rule.ends:
             item["predicates"] = [*rule.ends]
         if rule.types == ("retracted",):
-            item["retracted"] = True
-        elif rule.types:
+            # A request to forget is read elsewhere.
+            return
+        if rule.types:
             item["types"] = [*rule.types]
         if about:
             item["about"] = about

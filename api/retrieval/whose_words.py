@@ -1,0 +1,71 @@
+"""Whose words: which standing instructions hold for a turn, and which memories name their speaker.
+
+A rule holds for the turns of who gave it. Where several users speak in a namespace, what one of them says of another,
+and every rule that is shown, names its speaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.projections.projector.predicates import normalised
+from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.search_index.episode_arrays import ROLES, Ints
+from recollect.projections.text.statement_lines import displayed_name
+
+#: The speaker of messages without a name, who may be any user.
+_UNNAMED = "user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speakers:
+    """The users who speak in a namespace, and the one who asks."""
+
+    #: Whether more than one user with a name speaks.
+    several: bool
+    #: Who asks, normalised; None: not known.
+    asker: str | None
+
+    def may_rule(self, item: KnowledgeItem) -> bool:
+        """Return whether an item is the asker's own, of a user without a name, or it is not known who asks."""
+        owner = normalised(item.stated_by or "")
+        return not self.several or self.asker is None or owner in ("", _UNNAMED, self.asker)
+
+    def attributed(self, item: KnowledgeItem) -> str:
+        """Return the line of an item, with its speaker where several users speak."""
+        if not self.several or not item.stated_by or item.kind not in ("fact", "relationship", "preference"):
+            return item.line
+        name = displayed_name(item.stated_by)
+        if item.kind == "preference":
+            return f"{name}: {item.line}" if item.standing else item.line
+        is_own = item.line.casefold().startswith(f"{normalised(item.stated_by)}'s ")
+        return item.line if is_own else f"According to {name}, {item.line}"
+
+
+def speakers_of(context: SearchContext) -> Speakers:
+    """Return the users who speak in the namespace of a query, and who asks it.
+
+    Without a name in the request, it is the only user of the session of the request, or of the namespace.
+    """
+    request, episodes = context.request, context.episodes
+    is_user = (episodes.roles == ROLES["user"]) & (episodes.raw == 1)
+    names = _names(context, np.unique(episodes.speakers[is_user]))
+    asker = None if request.speaker is None else normalised(request.speaker)
+    if asker is not None and asker != _UNNAMED:
+        names.add(asker)
+    if len(names) < 2:
+        return Speakers(several=False, asker=asker)
+    if asker is None and request.session_id in episodes.session_ids:
+        session = episodes.session_ids.index(request.session_id)
+        of_session = _names(context, np.unique(episodes.speakers[is_user & (episodes.sessions == session)]))
+        asker = of_session.pop() if len(of_session) == 1 else None
+    return Speakers(several=True, asker=None if asker == _UNNAMED else asker)
+
+
+def _names(context: SearchContext, speakers: Iterable[int] | Ints) -> set[str]:
+    """Return the names of speakers, normalised, without that of users who have none."""
+    return {normalised(context.episodes.speaker_names[speaker]) for speaker in speakers} - {_UNNAMED}

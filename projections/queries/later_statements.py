@@ -1,0 +1,117 @@
+"""Later statements: the events that ended or replaced what a message said, by the id of the message's event.
+
+A message is evidence and stays as it is. What was said later is shown with it, so that a reader sees both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import apsw
+import orjson
+
+from recollect.projections.queries.records import fetch_dicts
+from recollect.projections.text.statement_lines import fact_line
+
+#: Replacements that are followed from a statement to the newest one.
+_STEPS_MAX = 20
+
+# The facts that hold or did, with what replaced them. A fact that was merged into an equal one has no end of validity.
+_FACTS = """
+SELECT id, status, superseded_by, valid_until_us IS NOT NULL AS is_closed, source_events, object AS about,
+    created_at_us, subject, predicate, object
+FROM current_facts WHERE status IN ('active', 'stale', 'superseded', 'ended') ORDER BY key
+"""
+_PREFERENCES = """
+SELECT id, status, superseded_by, valid_until_us IS NOT NULL AS is_closed, source_events, name || ' ' || value AS about,
+    created_at_us
+FROM preferences WHERE status IN ('active', 'stale', 'superseded', 'ended') ORDER BY key
+"""
+_RELATIONSHIPS = """
+SELECT r.id, r.status, superseded_by, 1 AS is_closed, source_events, target.name AS about, created_at_us
+FROM relationships AS r JOIN entities AS target ON target.id = target_id
+WHERE status IN ('active', 'stale', 'superseded', 'ended') ORDER BY r.key
+"""
+# The newest ending of each fact and preference that ended, and the ending of each relationship.
+_ENDINGS = """
+WITH ended (id, value, until_us) AS (
+    SELECT id, value, valid_until_us FROM facts WHERE status = 'ended'
+    UNION ALL SELECT id, value, valid_until_us FROM preferences WHERE status = 'ended'
+)
+SELECT ended.id AS id, fact_endings.source_events AS source_events, fact_endings.at_us AS at_us,
+    fact_endings.about AS names FROM ended
+JOIN fact_statements AS said ON said.fact_id = ended.id AND said.kind IN ('state', 'correct')
+JOIN fact_statements AS over ON over.group_key = said.group_key AND over.kind = 'end'
+    AND coalesce(over.value, ended.value) = ended.value AND over.at_us <= ended.until_us
+JOIN fact_endings ON fact_endings.id = over.id
+UNION SELECT relationships.id, fact_endings.source_events, at_us, '[]'
+FROM relationships JOIN fact_endings ON fact_endings.id = ended_by
+ORDER BY id, at_us
+"""
+
+
+class LaterStatement(NamedTuple):
+    """What ended or replaced a statement."""
+
+    #: The id of the event that says so: a message, or the correction of a producer.
+    source_event: str
+    #: When it was said.
+    at_us: int
+    #: Words of what is said, by which its sentence is found in the message.
+    about: str
+    #: The statement as a line, for an event that is no message; empty for an ending.
+    line: str
+    #: Stems of what an ending names, one of which a message has that it ends; empty: it names nothing.
+    names: frozenset[str] = frozenset()
+
+
+#: The source events of an ending, its time, and the stems of what it names.
+_Ending = tuple[list[str], int, frozenset[str]]
+
+
+def later_statements(connection: apsw.Connection) -> dict[str, LaterStatement]:
+    """Return the newest statement that ended or replaced one of an event, by the id of that event."""
+    endings = {
+        row["id"]: (orjson.loads(row["source_events"]), row["at_us"], frozenset(orjson.loads(row["names"])))
+        for row in fetch_dicts(connection, _ENDINGS)
+    }
+    later: dict[str, LaterStatement] = {}
+    for query in (_FACTS, _PREFERENCES, _RELATIONSHIPS):
+        rows = {row["id"]: row for row in fetch_dicts(connection, query)}
+        for row in rows.values():
+            statement = _newest(row, rows, endings)
+            if statement is None:
+                continue
+            for source in orjson.loads(row["source_events"]):
+                if source != statement.source_event and (source not in later or later[source].at_us < statement.at_us):
+                    later[source] = statement
+    return later
+
+
+def _newest(row: dict[str, Any], rows: dict[str, dict[str, Any]], endings: dict[str, _Ending]) -> LaterStatement | None:
+    """Return the last statement of the replacements of a row; None for a row that holds."""
+    statement: LaterStatement | None = None
+    for closed in _replacements(row, rows):
+        if closed is not row:
+            # Its first source stated it first; a correction of a producer is its own source.
+            source: str = orjson.loads(closed["source_events"])[0]
+            names = ("subject", "predicate", "object")
+            line = fact_line(*(closed[name] for name in names)) if "predicate" in closed else ""
+            statement = LaterStatement(source, closed["created_at_us"], closed["about"], line)
+        ending = endings.get(closed["id"]) if closed["status"] == "ended" else None
+        if ending is not None and ending[0]:
+            sources, at_us, names = ending
+            statement = LaterStatement(sources[0], at_us, closed["about"], "", names)
+    return statement
+
+
+def _replacements(row: dict[str, Any], rows: dict[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a row and the rows that replaced it, one after the other."""
+    following: dict[str, Any] | None = row
+    for _ in range(_STEPS_MAX):
+        if following is None:
+            return
+        yield following
+        is_replaced = following["status"] == "superseded" and following["is_closed"]
+        following = rows.get(following["superseded_by"]) if is_replaced else None

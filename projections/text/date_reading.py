@@ -1,0 +1,219 @@
+"""Date reading: finds the dates in a text, each with the ranges that it may mean and the probability of each.
+
+Every expression that may be a date has candidates: the Fridays before and after a message for `on Friday`, a day of the
+years around for `15 July`; and one more candidate, that it names no date, or none whose year is known. The probability
+of each is a multinomial logit of what the words around say: `date_cues` names them, `date_weights.json` weighs them,
+and `ops/train/dates` learns the weights from labelled sentences.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.projections.text.calendar_ranges import Range
+from recollect.projections.text.date_cues import cues_of
+from recollect.projections.text.date_patterns import Reading, possible_dates
+from recollect.projections.text.date_surroundings import unshown
+from recollect.projections.text.sentence_language import Language
+
+#: The probability from which a date is shown and used as a fact. Of held-out labels, 99 % of the dates from here on
+#: were right (`ops/train/dates`, cross-validation).
+SURE = 0.98
+#: What the probabilities of an expression that is never shown are multiplied by.
+_UNSHOWN = 0.9
+#: Less probable candidates are left out.
+_FLOOR = 0.02
+#: What distinguishes the candidates of an expression. Distances are in days from the message.
+FEATURES = (
+    "none",
+    "past",
+    "future",
+    "today",
+    "within_7",
+    "within_31",
+    "within_62",
+    "within_183",
+    "within_366",
+    "past_within_62",
+    "future_within_62",
+    "second",
+    "nearest",
+    "long",
+    "agrees",
+    "linked",
+)
+#: Characters between two expressions that name the same day: `Friday (April 5)`.
+_AGREEING_CHARS = 12
+#: Characters between a date with a year and one that has the same year: `January 16 - February 15, 2024`.
+_LINKED_CHARS = 60
+_LINKED_DAYS = 183
+
+
+class Candidate(NamedTuple):
+    """A time range that the words of a date may mean."""
+
+    start: datetime
+    #: Exclusive.
+    end: datetime
+    probability: float
+
+
+class ReadDate(NamedTuple):
+    """A date in a text."""
+
+    #: The words of the text.
+    words: str
+    #: The position of the first character.
+    position: int
+    #: The ranges that the words may mean, the most probable first; their probabilities may add up to less than 1.
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def sure(self) -> Candidate | None:
+        """Return the range when it is sure."""
+        return self.candidates[0] if self.candidates[0].probability >= SURE else None
+
+
+class _Weights(NamedTuple):
+    """The weights of the reading."""
+
+    #: The row of each cue in `rows`.
+    cues: dict[str, int]
+    #: Weights, shape (cues, features).
+    rows: NDArray[np.float64]
+
+
+@cache
+def _weights() -> _Weights:
+    """Return the weights of the package."""
+    table = json.loads(files(__package__).joinpath("date_weights.json").read_text(encoding="utf-8"))
+    rows: dict[str, list[float]] = table["weights"]
+    return _Weights({cue: row for row, cue in enumerate(rows)}, np.array([*rows.values()], np.float64))
+
+
+def read_dates(text: str, sent_at: datetime, *, language: Language | None = None, leaning: int = 0) -> list[ReadDate]:
+    """Return the dates in `text`, in order and without overlaps.
+
+    Parameters:
+        sent_at: the time of the message, aware; days are those of its time zone, and the ranges have this zone.
+        language: the language of the text, when it is known; None: it is found by its words.
+        leaning: -1 for a question, which is about the past unless its words say otherwise; 1 for one about plans.
+    """
+    try:
+        readings = possible_dates(text, sent_at, language)
+    except OverflowError:
+        # At an end of the calendar.
+        return []
+    dates: list[ReadDate] = []
+    is_unshown = unshown(text, readings)
+    for place, reading in enumerate(readings):
+        probabilities = _probabilities(text, reading, readings, leaning)
+        if is_unshown(place):
+            probabilities *= _UNSHOWN
+        candidates = sorted(zip(probabilities, reading.candidates, strict=True), key=lambda pair: (-pair[0], pair[1]))
+        kept = tuple(
+            Candidate(_midnight(first, sent_at), _midnight(last, sent_at), round(float(probability), 3))
+            for probability, (first, last) in candidates
+            if probability >= _FLOOR
+        )
+        if kept:
+            dates.append(ReadDate(text[reading.start : reading.end], reading.start, kept))
+    return dates
+
+
+def names_date(text: str, sent_at: datetime, *, language: Language | None = None) -> bool:
+    """Return whether a text probably names a date, whichever it is."""
+    dates = read_dates(text, sent_at, language=language)
+    return any(sum(candidate.probability for candidate in date.candidates) >= 0.5 for date in dates)
+
+
+def _midnight(day: date, sent_at: datetime) -> datetime:
+    """Return the beginning of a day in the time zone of the message."""
+    return datetime.combine(day, time(), sent_at.tzinfo)
+
+
+def _probabilities(text: str, reading: Reading, readings: Sequence[Reading], leaning: int) -> NDArray[np.float64]:
+    """Return the probability of each candidate, shape (candidates,)."""
+    weights = _weights()
+    rows = [row for cue in cues_of(text, reading) if (row := weights.cues.get(cue)) is not None]
+    matrix = features_of(reading, readings)
+    scores = matrix @ weights.rows[rows].sum(axis=0)
+    if leaning:
+        scores += _leaning(reading, leaning)
+    odds = np.exp(scores - scores.max())
+    return (odds / odds.sum())[1:]
+
+
+#: The odds against a date on the side that a question does not ask about, as a logarithm.
+_LEANING = 12.0
+
+
+def _leaning(reading: Reading, leaning: int) -> NDArray[np.float64]:
+    """Return what is added to the scores of a question's dates: it names a time to look at, on one side of today."""
+    today = reading.expression.today
+    against = [first > today if leaning < 0 else last <= today for first, last in reading.candidates]
+    return -_LEANING * np.array([0.5, *against], np.float64)
+
+
+def features_of(reading: Reading, readings: Sequence[Reading]) -> NDArray[np.float64]:
+    """Return the features of no date and of each candidate, shape (1 + candidates, features)."""
+    today = reading.expression.today
+    linked, agreeing = _neighbours(reading, readings)
+    distances = [_distance(item, today) for item in reading.candidates]
+    nearest = min(map(abs, distances))
+    is_mixed = len({last - first == timedelta(days=1) for first, last in reading.candidates}) > 1
+    rows = [[1.0] + [0.0] * (len(FEATURES) - 1)]
+    for item, distance in zip(reading.candidates, distances, strict=True):
+        days = abs(distance)
+        nearer = any(0 < other * distance < distance * distance for other in distances)
+        rows.append(
+            [
+                0.0,
+                distance < 0,
+                distance > 0,
+                distance == 0,
+                days <= 7,
+                days <= 31,
+                days <= 62,
+                days <= 183,
+                days <= 366,
+                -62 <= distance < 0,
+                0 < distance <= 62,
+                nearer,
+                days == nearest,
+                is_mixed and (item[1] - item[0]).days > 1,
+                item in agreeing,
+                linked is not None and abs((item[0] - linked).days) < _LINKED_DAYS,
+            ]
+        )
+    return np.array(rows, np.float64)
+
+
+def _distance(item: Range, today: date) -> int:
+    """Return the days from today to the beginning of a range, or to its last day when it is over; 0 within it."""
+    if item[0] > today:
+        return (item[0] - today).days
+    return min(0, (item[1] - today).days - 1)
+
+
+def _neighbours(reading: Reading, readings: Sequence[Reading]) -> tuple[date | None, set[Range]]:
+    """Return the first day of a date with a year nearby, and the ranges of the expressions right next to it."""
+    linked: date | None = None
+    agreeing: set[Range] = set()
+    for other in readings:
+        gap = max(reading.start - other.end, other.start - reading.end)
+        if other is reading or gap > _LINKED_CHARS:
+            continue
+        if other.kind.endswith(".full"):
+            linked = other.candidates[0][0]
+        if gap <= _AGREEING_CHARS:
+            agreeing.update(other.candidates)
+    return linked, agreeing

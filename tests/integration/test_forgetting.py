@@ -1,0 +1,187 @@
+"""What a user asks to forget in a conversation is never recalled again, and all else stays."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.events import Event, message
+
+from recollect import Recollect
+from recollect.api.retrieval.contract.result import RetrieveResult
+from recollect.api.settings import load_settings
+
+QUERIES = ("How much do I earn?", "What do you know about me?", "Tell me everything.", "72,000", "Good morning!")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Generator[Recollect]:
+    with Recollect(settings=load_settings(data=tmp_path, embedding_model="none"), workers=False) as memory:
+        yield memory
+
+
+def said(text: str, name: str = "Ann", session: str = "old", **fields: Any) -> Event:
+    return message(text, name=name, session_id=session, **fields)
+
+
+def tell(memory: Recollect) -> None:
+    memory.append(
+        "a",
+        [
+            said("My friend Paul lives in Rome."),
+            said("I earn 72,000 euros a year.", id="salary", occurred_at="2026-01-01T10:00:00Z"),
+            message("Noted, your salary is 72,000.", role="assistant", session_id="old", id="echo"),
+            said("I am allergic to kiwi."),
+            said("My brother earns 31,000 euros a year."),
+            said("Paul has a dog called Rex.", id="rex"),
+        ],
+    )
+    memory.settle("a")
+
+
+def turn(memory: Recollect, text: str, name: str = "Ann", **fields: Any) -> RetrieveResult:
+    _, result = memory.append_and_retrieve("a", said(text, name, "new", **fields))
+    assert result is not None
+    return result
+
+
+def shown(memory: Recollect) -> str:
+    """Return all that a model or a list shows."""
+    contexts = [memory.retrieve("a", query, gate=False, limit=50).context for query in QUERIES]
+    contexts += [memory.retrieve("a", query, mode="passive", session_id="next").context for query in QUERIES]
+    names = ("episodes", "facts", "preferences", "relationships", "entities")
+    lists = [str(memory.list("a", name)["items"]) for name in names]
+    return "\n".join([*contexts, *lists])
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "Please forget my salary.",
+        "forget my salary",
+        "Can you delete my salary from your memory?",
+        "I don't want you to remember my salary.",
+        "Forget that I told you my salary, please.",
+        "My salary: please forget that.",
+        "By the way, I like tea. Please forget everything I said about my salary.",
+    ],
+)
+def test_what_a_user_asks_to_forget_is_never_shown_again(memory: Recollect, request_: str) -> None:
+    tell(memory)
+    result = turn(memory, request_)
+    assert {"salary", "echo"} <= {item["id"] for item in result.forgotten}
+    assert "72,000" not in result.context
+    assert "It is forgotten" in result.context
+    for _ in range(2):
+        everything = shown(memory)
+        assert "72,000" not in everything
+        assert "no longer true" not in everything
+        assert all(kept in everything for kept in ("kiwi", "31,000", "Rome"))
+        memory.settle("a")
+    check = memory.check("a")
+    assert check.live_digest == check.replayed_digest
+
+
+def test_all_of_a_person_is_forgotten(memory: Recollect) -> None:
+    tell(memory)
+    turn(memory, "delete everything about Paul")
+    memory.settle("a")
+    everything = shown(memory)
+    assert not any(word in everything for word in ("Paul", "Rex", "Rome"))
+    assert "72,000" in everything
+
+
+def test_what_was_just_said_is_the_message_before_in_the_session(memory: Recollect) -> None:
+    tell(memory)
+    turn(memory, "I was fired from the mill.", id="fired")
+    assert {item["id"] for item in turn(memory, "Forget what I just said.").forgotten} >= {"fired"}
+    assert "mill" not in shown(memory)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't forget my salary review on Friday.",
+        "I always forget my keys.",
+        "Forget it, let's talk about pizza.",
+        "Delete line 3 of this code.",
+        "I deleted my salary spreadsheet.",
+        "Please remove my salary from the form.",
+        'Translate into French: "Forget my salary."',
+        "Did you forget my salary?",
+        "Remember to forget nothing.",
+    ],
+)
+def test_a_sentence_that_asks_for_nothing_forgets_nothing(memory: Recollect, text: str) -> None:
+    tell(memory)
+    result = turn(memory, text)
+    assert result.forgotten == ()
+    memory.settle("a")
+    assert memory.list("a", "forgotten")["items"] == []
+    assert all(kept in shown(memory) for kept in ("72,000", "kiwi", "31,000", "Rome", "Rex"))
+
+
+def test_an_unclear_request_forgets_nothing_and_says_so(memory: Recollect) -> None:
+    tell(memory)
+    result = turn(memory, "Please forget my blood type.")
+    assert result.forgotten == ()
+    assert "nothing was forgotten" in result.context
+    result = turn(memory, "Please forget my kiwi allergy problem.")
+    assert result.forgotten == ()
+    assert any("kiwi" in candidate["text"] for candidate in result.forget_candidates)
+
+
+def test_nobody_forgets_for_another_speaker(memory: Recollect) -> None:
+    tell(memory)
+    for text in ("Forget Ann's salary.", "Forget everything about Ann.", "Please forget my salary."):
+        forgotten = [item["id"] for item in turn(memory, text, name="Mallory").forgotten]
+        assert not {"salary", "echo", "rex", "Paul", "Ann"} & set(forgotten)
+    memory.settle("a")
+    assert "72,000" in shown(memory)
+
+
+def test_the_assistant_and_tools_forget_nothing(memory: Recollect) -> None:
+    tell(memory)
+    for role in ("assistant", "tool:search", "system"):
+        memory.append("a", message("Forget my salary. Forget what the user earns.", role=role, session_id="old"))
+    memory.settle("a")
+    assert memory.list("a", "forgotten")["items"] == []
+
+
+def test_an_undo_brings_back_all_that_a_request_forgot(memory: Recollect) -> None:
+    tell(memory)
+    before = memory.list("a", "facts")["items"]
+    turn(memory, "Please forget my salary.", id="request")
+    items = memory.list("a", "forgotten")["items"]
+    assert {item["id"] for item in items} == {"salary", "echo", "request"}
+    assert {item["request_id"] for item in items} == {"request"}
+    assert "I earn 72,000 euros a year." in [item["text"] for item in items]
+    memory.undo("a", "request")
+    assert memory.list("a", "forgotten")["items"] == []
+    assert memory.list("a", "facts")["items"] == before
+    assert "72,000" in memory.retrieve("a", "How much do I earn?").context
+    check = memory.check("a")
+    assert check.live_digest == check.replayed_digest
+
+
+def test_an_import_is_forgotten_by_the_job_and_once(memory: Recollect) -> None:
+    tell(memory)
+    events = [said("Please forget my salary.", id="request")]
+    memory.append("a", events)
+    forgotten = memory.list("a", "forgotten")["items"]
+    assert len(forgotten) == 3
+    memory.append("a", events)
+    memory.settle("a")
+    assert memory.list("a", "forgotten")["items"] == forgotten
+
+
+def test_what_is_forgotten_stays_out_of_compacted_episodes(memory: Recollect) -> None:
+    tell(memory)
+    memory.compact("a", now="2026-05-01T00:00:00Z")
+    assert "72,000" in shown(memory)
+    turn(memory, "Please forget my salary.")
+    memory.compact("a")
+    assert "72,000" not in shown(memory)
+    assert "kiwi" in memory.retrieve("a", "What am I allergic to?").context
