@@ -121,6 +121,12 @@ class Fact(TypedDict):
     subject: str
     predicate: str
     object: str
+    #: The sentence; None: subject, predicate and object make one.
+    statement: str | None
+    #: What it is about: identity, home, work, relation, health …; None: not known.
+    statement_kind: str | None
+    #: Where it is stated: event, and first and last character of its text.
+    evidence: list[dict[str, Any]]
     type: str
     layer: str
     confidence: float

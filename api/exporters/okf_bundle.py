@@ -20,7 +20,7 @@ _PERSON = "person"
 #: The fields of a memory under `recollect`, from which an import states it again.
 _OWN_FIELDS = ("id", "subject", "confidence", "source_type", "status", "valid_from")
 _FIELDS_OF = {
-    "Fact": ("predicate", "object", "type", "layer"),
+    "Fact": ("predicate", "object", "statement", "statement_kind", "type", "layer"),
     "Preference": ("category", "name", "value", "strength", "standing"),
     "Playbook": ("name", "trigger", "steps", "context"),
 }
@@ -218,7 +218,7 @@ class _Bundle:
 
 
 def _sentence(row: Row) -> str:
-    return fact_line(row["subject"], row["predicate"], row["object"])
+    return row["statement"] or fact_line(row["subject"], row["predicate"], row["object"])
 
 
 def _day_file(day: str) -> str:

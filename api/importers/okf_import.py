@@ -121,6 +121,8 @@ def _fact(_fields: _Fields, own: _Fields, _body: str, moment: datetime | None) -
             confidence=own.get("confidence", IMPORTED_CONFIDENCE),
             type=own.get("type"),
             layer=own.get("layer"),
+            statement=own.get("statement"),
+            statement_kind=own.get("statement_kind"),
             valid_from=own.get("valid_from"),
             valid_until=own.get("valid_to"),
         ),

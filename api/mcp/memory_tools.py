@@ -26,6 +26,7 @@ from recollect.events.envelope import rfc3339
 from recollect.events.errors import EventIdConflict, InvalidEvent, InvalidInput, NotFound
 from recollect.events.intake.instructions import looks_like_instructions
 from recollect.projections.text.prompt_fence import fence
+from recollect.projections.text.statement_lines import fact_line
 
 #: The role and the speaker of a note.
 NOTE_ROLE = "tool:mcp"
@@ -151,7 +152,7 @@ def memory_text(memory: Mapping[str, Any]) -> str:
     """Return a memory of any kind in one line."""
     match memory["kind"]:
         case "fact":
-            text = f"{memory['subject']} {memory['predicate']} {memory['object']}"
+            text = memory["statement"] or fact_line(memory["subject"], memory["predicate"], memory["object"])
         case "preference":
             text = f"{memory.get('subject') or 'user'}: {memory['name']}: {memory['value']}"
         case "relationship":

@@ -242,6 +242,7 @@ _JSON_COLUMNS = frozenset(
         "aliases",
         "chunks",
         "details",
+        "evidence",
         "memory_ids",
         "merged",
         "metadata",

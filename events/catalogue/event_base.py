@@ -44,6 +44,11 @@ MemoryStatus = Literal["active", "stale", "superseded", "ended", "invalidated", 
 PreferenceCategory = Literal["communication", "formatting", "workflow", "tools", "scheduling", "other"]
 #: Koda's types of statements (`004`); preferences, procedures and relationships have events of their own.
 FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
+#: What a statement is about.
+StatementKind = Literal[
+    "identity", "home", "work", "relation", "health", "possession", "habit", "event", "plan", "decision", "task",
+    "preference", "rule", "other",
+]
 #: The section of a composed context that holds the memory (`004`).
 Layer = Literal["episodic", "procedural", "conversational", "proactive"]
 EntityType = Literal[

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from recollect.events.catalogue.event_base import (
     Confidence,
@@ -21,16 +21,39 @@ from recollect.events.catalogue.event_base import (
     Payload,
     PreferenceCategory,
     SourceType,
+    StatementKind,
     Text,
 )
 
 
+#: The predicate of what a person says that is not split into subject, predicate and object.
+SAYS = "says"
+
+
+class Evidence(Payload):
+    """The words of an event that state a fact, by their place in its text."""
+
+    event: Name
+    #: Characters from the beginning of the text; the end is exclusive.
+    start: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=1)]
+
+
 class Fact(Payload):
-    """A statement of subject, predicate and object, with the time for which it is valid."""
+    """A statement, as a sentence or as subject, predicate and object, with the time for which it is valid.
+
+    A sentence alone has the predicate `says`, and is its own object.
+    """
 
     subject: Name
     predicate: Name
     object: Text
+    #: The self-contained sentence; absent when subject, predicate and object make one.
+    statement: Text | None = None
+    #: What it is about: home, work, health, …
+    statement_kind: StatementKind | None = None
+    #: Where it is stated.
+    evidence: tuple[Evidence, ...] = ()
     type: FactType = "fact"
     confidence: Confidence = 1.0
     source_type: SourceType = "stated"
@@ -50,6 +73,14 @@ class Fact(Payload):
     stated_by: Name | None = None
     #: Events from which the fact was extracted.
     source_events: tuple[Name, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sentence_alone(cls, fields: Any) -> Any:
+        """Complete a sentence that comes without predicate and object."""
+        if isinstance(fields, dict) and "statement" in fields and not {"predicate", "object"} & fields.keys():
+            return fields | {"predicate": SAYS, "object": fields["statement"]}
+        return fields
 
 
 class FactStated(Envelope):

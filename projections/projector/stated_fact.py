@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
+
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.predicates import canonical, counted_noun, has_one_value, normalised
 from recollect.projections.schema.time_to_live import TTL_DAYS
@@ -65,6 +67,9 @@ def stated_fact(
             "subject": payload["subject"],
             "predicate": payload["predicate"],
             "object": payload["object"],
+            "statement": payload.get("statement"),
+            "statement_kind": payload.get("statement_kind"),
+            "evidence": orjson.dumps(payload.get("evidence") or []).decode(),
             "stated_by": payload.get("stated_by"),
             "type": type,
             "layer": payload.get("layer", "conversational"),

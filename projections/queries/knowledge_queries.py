@@ -22,7 +22,7 @@ Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "doc
 # The statements of `KnowledgeQueries.items`, one for each kind. The time of confirmation is the time to live before
 # `stale_at_us`.
 _FACTS = """
-SELECT id, subject, predicate, object, confidence, status, pinned, source_type, source_events, version, updated_at_us,
+SELECT id, subject, predicate, object, statement, statement_kind, confidence, status, pinned, source_type, source_events, version, updated_at_us,
     valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer, stated_by,
     stale_at_us - ttl_days * ? AS confirmed_at_us,
     (SELECT aliases FROM entities WHERE id = group_id AND aliases <> '[]') AS aliases,
@@ -201,6 +201,8 @@ class KnowledgeItem(NamedTuple):
     stated_by: str | None = None
     #: The type of a fact: fact, event, decision, problem, commit, task; None for other kinds.
     memory_type: str | None = None
+    #: What a fact is about: home, work, health, …; None: not known, or another kind of memory.
+    statement_kind: str | None = None
 
     def is_valid_at(self, at_us: int) -> bool:
         """Return whether the item is valid at `at_us`, in microseconds."""
@@ -294,7 +296,7 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
     """Yield the active and stale facts."""
     for row in fetch_dicts(connection, _FACTS, (DAY_US,)):
         subject = subject_with_role(row["subject"], row["name"], row["aliases"])
-        line = fact_line(subject, row["predicate"], row["object"])
+        line = row["statement"] or fact_line(subject, row["predicate"], row["object"])
         yield KnowledgeItem(
             kind="fact",
             text=line,
@@ -303,6 +305,7 @@ def _facts(connection: apsw.Connection) -> Iterator[KnowledgeItem]:
             valid_from_us=row["valid_from_us"],
             valid_until_us=row["valid_until_us"],
             memory_type=row["type"],
+            statement_kind=row["statement_kind"],
             entities=(row["entity_id"],),
             topic=row["topic"],
             predicate=row["predicate"],

@@ -154,8 +154,8 @@ LISTS: Mapping[str, PageStatement] = {
     ),
     "facts": _keyed(
         "facts",
-        "id, subject, predicate, object, type, layer, confidence, source_type, valid_from_us, valid_until_us, "
-        f"conflict_key, evidence_count, {_STATE}",
+        "id, subject, predicate, object, statement, statement_kind, evidence, type, layer, confidence, source_type, "
+        f"valid_from_us, valid_until_us, conflict_key, evidence_count, {_STATE}",
         "current_facts AS facts",
     ),
     "preferences": _keyed(

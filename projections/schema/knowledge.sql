@@ -10,6 +10,9 @@ CREATE TABLE facts (
     subject        TEXT    NOT NULL,
     predicate      TEXT    NOT NULL,
     object         TEXT    NOT NULL,
+    statement      TEXT,                 -- the sentence; NULL: subject, predicate and object make one
+    statement_kind TEXT,                 -- identity, home, work, ...; NULL: not known
+    evidence       TEXT    NOT NULL,     -- JSON list of {event, start, end}
     type           TEXT    NOT NULL,     -- fact, event, decision, problem, commit, task
     layer          TEXT    NOT NULL,     -- episodic, procedural, conversational, proactive
     confidence     REAL    NOT NULL,
@@ -53,9 +56,9 @@ SELECT id, newest_id, newest_from_us FROM (
 ) WHERE id <> newest_id;
 CREATE VIEW current_facts AS
 SELECT
-    facts.key, facts.id, version, entity_id, subject, predicate, object, type, layer, confidence, source_type,
-    iif(newest_id IS NULL, status, 'superseded') AS status, pinned, coalesce(newest_id, superseded_by) AS superseded_by,
-    conflict_key, valid_from_us, coalesce(newest_from_us, valid_until_us) AS valid_until_us, evidence_count,
+    facts.key, facts.id, version, entity_id, subject, predicate, object, statement, statement_kind, evidence, type,
+    layer, confidence, source_type, iif(newest_id IS NULL, status, 'superseded') AS status, pinned,
+    coalesce(newest_id, superseded_by) AS superseded_by, conflict_key, valid_from_us, coalesce(newest_from_us, valid_until_us) AS valid_until_us, evidence_count,
     source_events, ttl_days, stale_at_us, created_at_us, updated_at_us, topic, value, stated_by
 FROM facts LEFT JOIN facts_of_other_names USING (id);
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from recollect.events.catalogue.knowledge_events import SAYS
+
 #: Predicates after `is` or `was`.
 _AFTER_IS = re.compile(r"^(?:allergic|married|engaged|related|interested|afraid|dating|vegan|vegetarian)\b")
 _AFTER_WAS = re.compile(r"^born\b")
@@ -58,6 +60,8 @@ _CLAUSE_AFTER = re.compile(r"['’]|\s{1,3}[a-z]")
 def fact_line(subject: str, predicate: str, object: str) -> str:
     """Return a fact as a sentence without its end sign."""
     reported = _reported(object)
+    if predicate == SAYS:
+        return f'{subject} said: "{object}"'
     if predicate == "did":
         return f"{subject} {reported}"
     if predicate == "note":
@@ -79,6 +83,8 @@ def fact_line(subject: str, predicate: str, object: str) -> str:
 
 def reads_well(predicate: str, object: str) -> bool:
     """Return whether `fact_line` makes a sentence of a fact; a fragment is better shown by the words of its message."""
+    if predicate == SAYS:
+        return True
     return _FRAGMENT.search(f"{predicate} {object}") is None and _CUT.search(object) is None
 
 
