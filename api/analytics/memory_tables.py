@@ -17,8 +17,8 @@ _COLUMNS: Mapping[str, str] = {
     "episode_count INTEGER, summary VARCHAR, metadata JSON",
     "entities": "id BIGINT, name VARCHAR, type VARCHAR, description VARCHAR, aliases JSON, importance INTEGER, "
     "metadata JSON, first_seen_us, last_seen_us, mention_count INTEGER",
-    "facts": "id VARCHAR, subject VARCHAR, predicate VARCHAR, object VARCHAR, statement VARCHAR, statement_kind VARCHAR, "
-    "evidence JSON, type VARCHAR, layer VARCHAR, "
+    "facts": "id VARCHAR, subject VARCHAR, predicate VARCHAR, object VARCHAR, statement VARCHAR, "
+    "statement_kind VARCHAR, evidence JSON, type VARCHAR, layer VARCHAR, "
     "confidence DOUBLE, source_type VARCHAR, valid_from_us, valid_until_us, conflict_key VARCHAR, "
     f"evidence_count INTEGER, {_STATE}",
     "preferences": "id VARCHAR, subject VARCHAR, category VARCHAR, name VARCHAR, value VARCHAR, strength DOUBLE, "

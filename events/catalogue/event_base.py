@@ -46,8 +46,20 @@ PreferenceCategory = Literal["communication", "formatting", "workflow", "tools",
 FactType = Literal["fact", "event", "decision", "problem", "commit", "task"]
 #: What a statement is about.
 StatementKind = Literal[
-    "identity", "home", "work", "relation", "health", "possession", "habit", "event", "plan", "decision", "task",
-    "preference", "rule", "other",
+    "identity",
+    "home",
+    "work",
+    "relation",
+    "health",
+    "possession",
+    "habit",
+    "event",
+    "plan",
+    "decision",
+    "task",
+    "preference",
+    "rule",
+    "other",
 ]
 #: The section of a composed context that holds the memory (`004`).
 Layer = Literal["episodic", "procedural", "conversational", "proactive"]

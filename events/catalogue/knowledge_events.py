@@ -25,7 +25,6 @@ from recollect.events.catalogue.event_base import (
     Text,
 )
 
-
 #: The predicate of what a person says that is not split into subject, predicate and object.
 SAYS = "says"
 

@@ -57,8 +57,8 @@ _PREFERENCE_TOPIC = "concat_ws(char(31), 'preference', subject, category, name)"
 FACT_TABLE = RowTable(
     name="facts",
     columns=tuple(
-        "entity_id subject predicate object statement statement_kind evidence type layer confidence conflict_key ttl_days "
-        "topic value stated_by".split()
+        "entity_id subject predicate object statement statement_kind evidence type layer confidence conflict_key "
+        "ttl_days topic value stated_by".split()
     ),
     confidence="confidence",
     ttl_days="ttl_days",

@@ -22,7 +22,8 @@ Kind = Literal["fact", "entity", "preference", "procedure", "relationship", "doc
 # The statements of `KnowledgeQueries.items`, one for each kind. The time of confirmation is the time to live before
 # `stale_at_us`.
 _FACTS = """
-SELECT id, subject, predicate, object, statement, statement_kind, confidence, status, pinned, source_type, source_events, version, updated_at_us,
+SELECT id, subject, predicate, object, statement, statement_kind, confidence, status, pinned, source_type,
+    source_events, version, updated_at_us,
     valid_from_us, valid_until_us, group_id AS entity_id, topic, type, layer, stated_by,
     stale_at_us - ttl_days * ? AS confirmed_at_us,
     (SELECT aliases FROM entities WHERE id = group_id AND aliases <> '[]') AS aliases,
