@@ -20,6 +20,8 @@ class Conversation:
     def __init__(self) -> None:
         #: Whether a role play goes on.
         self.is_play = False
+        #: Whether an assistant takes part.
+        self.has_assistant = False
         #: The people who take part, without the assistant.
         self._speakers: dict[str, None] = {}
         #: The last people of each gender whom a speaker mentioned, and the number of the speaker's message.
@@ -68,6 +70,7 @@ class Conversation:
     def add_earlier(self, turns: Iterable[EarlierTurn]) -> None:
         """Add the earlier messages of the session, in order."""
         for turn in turns:
+            self.has_assistant |= turn.role == "assistant"
             if turn.role == "user":
                 self.join(turn.speaker)
                 own = self.outside_of_play(turn.text)

@@ -16,7 +16,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from recollect.jobs.extraction.attributes import cancelled_events
 from recollect.jobs.extraction.rule_index import RuleIndex
 from recollect.jobs.extraction.rules import BEGIN, WHO, clause_begins, clause_regex, matches
 from recollect.jobs.extraction.rules import is_name as is_name_of_subject
@@ -142,9 +141,6 @@ def find_endings(sentence: str, before: Sequence[PriorStatement], last: PriorSta
     """
     if _PAST_LIFE.search(sentence) or _FOR_NOW.search(sentence):
         return
-    cancelled = [*cancelled_events(sentence)]
-    if cancelled:
-        yield {"who": "I", "predicates": cancelled}
     instead = _INSTEAD.search(sentence)
     if instead is not None:
         yield {"who": "I", "about": f"{instead['what']} {instead['old']}"}

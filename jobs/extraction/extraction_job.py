@@ -42,7 +42,9 @@ from recollect.jobs.extraction.rule_extractor import (
     IncomingMessage,
     extract_by_rules,
 )
+from recollect.jobs.extraction.statements import Embed
 from recollect.jobs.job_settings import QUIET_US
+from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.projector.stated_fact import voice_of
@@ -163,12 +165,15 @@ def _extract_items(
     statements_before = len(before)
     by_rules: list[ExtractedItem] = []
     conversations = _conversations(snapshot)
+    has_assistant = any(message.is_assistant for message in messages)
     messages = [*_outside_of_play(messages, conversations)]
+    embed = _embed(context)
     for message in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
         conversation = conversations.of(message.session_id)
-        by_rules += _extract_by_rules(namespace, message, before, conversation, seconds_max)
+        conversation.has_assistant |= has_assistant
+        by_rules += _extract_by_rules(namespace, message, before, conversation, embed, seconds_max)
     by_rules += extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
     if context.llm is None or not messages:
         return by_rules, RULES
@@ -213,17 +218,26 @@ def _earlier_turns(snapshot: Snapshot, messages: Sequence[IncomingMessage]) -> d
     }
 
 
+def _embed(context: JobContext) -> Embed | None:
+    """Return the embedding of sentences; None while the model is not ready."""
+    embedder = context.vectors().embedder
+    if embedder.state != "ready":
+        return None
+    return lambda sentences: embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
+
+
 def _extract_by_rules(
     namespace: str,
     message: IncomingMessage,
     before: list[PriorStatement],
     conversation: Conversation,
+    embed: Embed | None,
     seconds_max: float,
 ) -> list[ExtractedItem]:
     """Return the items that the rules read in a message within `seconds_max`, at most `_ITEMS_MAX`."""
     items: list[ExtractedItem] = []
     try:
-        extracted = extract_by_rules(message, before, seconds_max=seconds_max, conversation=conversation)
+        extracted = extract_by_rules(message, before, seconds_max=seconds_max, conversation=conversation, embed=embed)
         items.extend(islice((_said_by(message.speaker, item) for item in extracted), _ITEMS_MAX))
     except ExtractionTimeout:
         _logger.warning(
@@ -290,6 +304,7 @@ def _incoming_messages(event: RecordedEvent, offsets: Mapping[int, int]) -> list
             sent_at=local_time(event.occurred_at_us, fixed_zone(offsets.get(event.version) or 0)),
             # An assistant with a name is not a person either.
             is_assistant=turn["role"] == "assistant",
+            is_turn="turns" in payload,
         )
         for turn in turns
         if turn["role"] in _ROLES

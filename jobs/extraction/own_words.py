@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from recollect.jobs.extraction.copulas import FIGURE
 from recollect.jobs.extraction.message_kinds import is_about_text
 from recollect.jobs.extraction.text_requests import foreign_start
 
@@ -47,11 +46,7 @@ def own_words(text: str, speaker: str) -> str:
     for line in _without_quoted_statements(own[: foreign_start(own, speaker)]).split("\n"):
         if _LOG_LINE.match(line) or line.lstrip().startswith((">", "|")):
             continue
-        if (
-            _FOREIGN_LINE.search(line[:500])
-            and _STATED.match(line) is None
-            and FIGURE.fullmatch(line.strip(" -*•")) is None
-        ):
+        if _FOREIGN_LINE.search(line[:500]) and _STATED.match(line) is None:
             continue
         if _INTRODUCTION.search(line[-160:]):
             break

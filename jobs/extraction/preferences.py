@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from recollect.jobs.extraction.phrases import phrase_at
-
 #: Objects that are no lasting preference: parts of what is spoken of, and the speaker's feelings about the moment.
 _REACTION = re.compile(
     r"^(?:the\b(?! (?:outdoors|ocean|sea|beach|mountains?|rain|snow|sun|cold|heat|summer|winter|autumn|fall|spring|city|country\w*|"
@@ -22,6 +20,16 @@ _REACTION = re.compile(
 )
 #: `fish, but not salmon`; `dogs except poodles`.
 _EXCEPTION = re.compile(r",? (?:(?:but|just|though) not|except(?: for)?|apart from) (?=\S)", re.IGNORECASE)
+#: What ends a phrase: a sign, or a word that begins a clause.
+_PHRASE_END = re.compile(
+    r"[;:!?()]|\.(?:\s|$)|\s[-–—]+\s|,? (?:but|because|so|which|who|that|when|while|since|if|although|though|where|until|"
+    r"and (?:I|we|he|she|they|it|you|my|our|then|also|am|is|are|was|have|had))\b|, (?:I|we|he|she|they|it|you|my|can|could|what|how)\b| too\b",
+    re.IGNORECASE,
+)
+#: A phrase that means nothing outside of the conversation.
+_POINTING = re.compile(
+    r"\b(?:you|your|it|this|that|these|those|them|here|there|something|anything|everything)\b", re.IGNORECASE
+)
 _CLAUSE_END = re.compile(r"[.;!?]")
 #: Characters between what is liked and its exception.
 _EXCEPTION_CHARS_MAX = 120
@@ -119,7 +127,7 @@ def stated_preferences(
     """
     position = sentence.find(object[:20], start)
     is_named_first = _IS_MY.match(sentence, position + len(object)) is not None
-    phrase = phrase_at(sentence, position, _is_no_verb) if position >= 0 and not is_named_first else object
+    phrase = _phrase_at(sentence, position) if position >= 0 and not is_named_first else object
     if (
         phrase is None
         or not phrase
@@ -145,7 +153,7 @@ def stated_preferences(
     exception = _EXCEPTION.search(sentence, position, position + _EXCEPTION_CHARS_MAX)
     if exception is not None and value in _OPPOSITES and not _CLAUSE_END.search(sentence[position : exception.start()]):
         phrase = _before_exception(phrase)
-        other = phrase_at(sentence, exception.end(), _is_no_verb)
+        other = _phrase_at(sentence, exception.end())
         if other and not _NO_EXCEPTION.match(other):
             yield StatedPreference(_OPPOSITES[value], other, strength)
     yield StatedPreference(value, phrase, round(min(0.95, strength + stress), 3))
@@ -158,9 +166,11 @@ def _before_exception(phrase: str) -> str:
     return phrase.rstrip(" ,")
 
 
-def _is_no_verb(word: str) -> bool:
-    """Return False: what follows `and` in a preference is a second object."""
-    return not word
+def _phrase_at(sentence: str, position: int) -> str | None:
+    """Return the phrase from a position to the end of its clause; None when it points to the conversation."""
+    end = _PHRASE_END.search(sentence, position)
+    phrase = sentence[position : len(sentence) if end is None else end.start()].strip(" ,")
+    return None if not phrase or _POINTING.search(phrase) else phrase
 
 
 def category_of(text: str) -> str:

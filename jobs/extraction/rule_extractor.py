@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from recollect.jobs.extraction import statement_modality
-from recollect.jobs.extraction.attributes import StatementsBefore, attribute_facts
+from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.jobs.extraction import statement_modality, vocabulary
 from recollect.jobs.extraction.conversation_state import Conversation
-from recollect.jobs.extraction.copulas import copula_facts, possessed
 from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
-from recollect.jobs.extraction.frames import ClauseFact, clause_facts, is_plural
-from recollect.jobs.extraction.languages.language_reader import LanguageReader
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
-from recollect.jobs.extraction.object_lists import split_lists
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import people
-from recollect.jobs.extraction.phrases import phrase_at
 from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
@@ -33,11 +27,12 @@ from recollect.jobs.extraction.standing_instructions import (
     StandingInstruction,
     find_instruction,
 )
+from recollect.jobs.extraction.statements import Embed, Statement, read_sentences, statements
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
 from recollect.jobs.extraction.value_changes import find_change
-from recollect.jobs.extraction.verb_forms import plural_predicate
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_reading import names_date, read_dates
+from recollect.projections.text.stems import content_stems
 
 Item = dict[str, Any]
 
@@ -56,8 +51,6 @@ _NAMED_THING = re.compile(
 SECONDS_MAX = 2.0
 #: Latest statements that an ending may speak of: 100 tasks and 40 facts of earlier messages, and those of this message.
 _PRIOR_STATEMENTS_MAX = 160
-#: Confidence of a fact with `be`.
-_COPULA_CONFIDENCE = 0.85
 _WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
 #: A task of this session or of today is of passing interest, and so is one to understand something.
@@ -70,16 +63,15 @@ _REPLACED_CONFIDENCE = 0.85
 _NEGATED_VALUE = re.compile(r"(?:no longer|not|never|no more)\b", re.IGNORECASE)
 #: After an ending, the moment at which the new value holds.
 _MOMENT = timedelta(milliseconds=1)
-#: Confidence of what a possessive states.
-_POSSESSED_CONFIDENCE = 0.7
-#: Predicates whose objects are phrases up to the end of the clause.
-_PHRASES = frozenset(("decided", "needs to", "studies", "owns"))
-#: A wish in a request for help is mostly about this help.
-_WISHES = frozenset(("wants to", "is trying to"))
-_HELP = re.compile(r"\b(?:help|please|can you|could you|suggest|recommend|give me|tell me)\b", re.IGNORECASE)
 _REQUEST_FACTOR = 0.5
 #: Ranges that the words of a date mean with a smaller probability are not kept for the search.
 _DATE_PROBABILITY_MIN = 0.1
+#: Verbs of predicates whose plural is not the verb without its `s`.
+_PLURALS = {"has": "have", "is": "are", "studies": "study"}
+#: Fields of an item that say what it states.
+_SAID_FIELDS = ("subject", "predicate", "object", "key", "value", "about", "name", "description", "target")
+#: Share of the words of a statement that another item of the sentence has, so that both say the same.
+_SAME_SHARE = 0.6
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 
@@ -94,6 +86,8 @@ class IncomingMessage(NamedTuple):
     sent_at: datetime
     #: Whether the assistant sent the message; no facts are extracted about it.
     is_assistant: bool
+    #: Whether the event has several messages, so that places in this text are not places in the event's.
+    is_turn: bool = False
 
 
 class ExtractedItem(NamedTuple):
@@ -113,6 +107,7 @@ def extract_by_rules(
     *,
     seconds_max: float = SECONDS_MAX,
     conversation: Conversation | None = None,
+    embed: Embed | None = None,
 ) -> Iterator[ExtractedItem]:
     """Yield the items that the rules read in a message, or in the beginning and end of a long message.
 
@@ -121,6 +116,7 @@ def extract_by_rules(
         seconds_max: processor time of this thread, checked before each sentence. It is not wall-clock time, so that a
             busy machine extracts the same items.
         conversation: the state of the session, which the message changes; None: the message stands alone.
+        embed: returns the embeddings of sentences; None: words decide alone what is worth keeping.
 
     Raises:
         ExtractionTimeout: the processor time is used up.
@@ -128,6 +124,7 @@ def extract_by_rules(
     end = time.thread_time() + seconds_max
     # Another author gives the assistant no instructions, and those of a play end with it.
     may_instruct = not is_pasted(message.text) and not is_role_play(message.text)
+    event_text = message.text
     message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
     yield from _dates(message)
     if message.is_assistant:
@@ -137,26 +134,25 @@ def extract_by_rules(
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     yield from _questions(message)
     message_sentences = sentences(own_words(message.text, message.speaker))
+    to_assistant = conversation is None or conversation.has_assistant
     if conversation is None or not is_talk(message.text):
         # A long text brings its own people.
         conversation = Conversation()
     conversation.join(message.speaker)
     antecedents = Antecedents(message.speaker, message.session_id, before, conversation)
-    languages = LanguageReader(message.speaker, message.sent_at, message_sentences, message.text)
+    read = read_sentences([it.said for it in message_sentences], to_assistant=to_assistant, embed=embed)
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
             raise ExtractionTimeout
-        if sentence.is_question or languages.is_question(index):
-            continue
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
-        if languages.reads(index):
-            read = _read_in_language(message, languages, index, before, may_instruct=may_instruct)
-        else:
+        items: list[ExtractedItem] = []
+        if not sentence.is_question:
             resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
-            read = _read_sentence(message, resolved, before, said=sentence.text, may_instruct=may_instruct)
-        for extracted in read:
+            items += _read_sentence(message, resolved, before, may_instruct=may_instruct)
+        items += _statements(message, event_text, statements(sentence.said, read[index]), items)
+        for extracted in items:
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
                 antecedents.state(*(extracted.item[name] for name in ("subject", "predicate", "object")))
@@ -166,10 +162,8 @@ def extract_by_rules(
 
 def _questions(message: IncomingMessage) -> Iterator[ExtractedItem]:
     """Yield the questions of a message."""
-    parts = sentences(message.text)
-    languages = LanguageReader(message.speaker, message.sent_at, parts, message.text)
-    for index, sentence in enumerate(parts):
-        if (sentence.is_question or languages.is_question(index)) and len(sentence.text.split()) > 2:
+    for sentence in sentences(message.text):
+        if sentence.is_question and len(sentence.text.split()) > 2:
             yield ExtractedItem("questions", {"source_event": message.event_id, "text": sentence.text + "?"})
 
 
@@ -182,17 +176,36 @@ def _dates(message: IncomingMessage) -> Iterator[ExtractedItem]:
                 yield ExtractedItem("dates", item | {"probability": probability})
 
 
-def _read_in_language(
-    message: IncomingMessage,
-    languages: LanguageReader,
-    index: int,
-    before: list[PriorStatement],
-    *,
-    may_instruct: bool,
+def _statements(
+    message: IncomingMessage, event_text: str, stated: Iterable[Statement], items: Sequence[ExtractedItem]
 ) -> Iterator[ExtractedItem]:
-    """Yield the items of a sentence in German, Spanish, French, Chinese or Japanese."""
-    for kind, item in languages.read(index, before, message.session_id, may_instruct=may_instruct):
-        yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
+    """Yield the statements of a sentence that its other items do not say already.
+
+    Parameters:
+        event_text: the text of the event, in which the words have their place.
+        items: what the rules read in the sentence.
+    """
+    said = [content_stems(" ".join(str(item.item.get(name, "")) for name in _SAID_FIELDS)) for item in items]
+    for statement in stated:
+        stems = content_stems(statement.text)
+        if any(len(stems & other) >= _SAME_SHARE * len(stems) for other in said):
+            continue
+        item: Item = {
+            "subject": message.speaker,
+            "predicate": SAYS,
+            "object": statement.text,
+            "statement_kind": statement.kind,
+            "confidence": round(statement.probability, 3),
+            "source_type": "observed",
+            "source_events": [message.event_id],
+        }
+        if statement.type != "fact":
+            item["type"] = statement.type
+        place = -1 if message.is_turn else event_text.find(statement.text)
+        if place >= 0:
+            item["evidence"] = [{"event": message.event_id, "start": place, "end": place + len(statement.text)}]
+        end_plan(item, message.sent_at)
+        yield ExtractedItem("facts", item)
 
 
 def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
@@ -211,19 +224,17 @@ def _read_sentence(
     sentence: Sentence,
     before: list[PriorStatement],
     *,
-    said: str,
     may_instruct: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people.
 
     Parameters:
         sentence: the sentence with people instead of pronouns.
-        said: the sentence with its pronouns.
     """
     text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
     non_factual = statement_modality.NonFactualSpans(text)
     factor = statement_modality.confidence_factor(text)
-    items = [] if statement_modality.asks(text) else [*_items(message, text, non_factual, factor, before)]
+    items = [] if statement_modality.asks(text) else [*_items(message, text, non_factual, factor)]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
     correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
     if correction is not None:
@@ -238,10 +249,7 @@ def _read_sentence(
         endings += _replacement(message, sentence.text, before)
         if not endings and not facts:
             endings += _value_change(message, sentence.text, before)
-    if not endings:
-        yield from _possessed(message, said, facts, statement_modality.NonFactualSpans(said))
-    for extracted in items:
-        yield from (ExtractedItem(extracted.kind, item) for item in split_lists(extracted.kind, extracted.item))
+    yield from items
     yield from endings
     for kind, item in people(message.speaker, sentence.text):
         yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
@@ -252,74 +260,22 @@ def _items(
     text: str,
     non_factual: statement_modality.NonFactualSpans,
     factor: float,
-    before: Sequence[PriorStatement],
 ) -> Iterator[ExtractedItem]:
-    """Yield the facts and preferences of the patterns, and those of the verbs of clauses that no pattern reads."""
-    ends: list[tuple[int, int]] = []
+    """Yield the facts and preferences of the patterns."""
     for match in matches(text):
         if non_factual.covers(match.start) or not _may_be_subject(match.subject, message.text):
             continue
         if _WHEN.search(text[: match.start]) and _PAST.search(text[match.start : match.end]) is None:
             # `When I have a dog` says nothing about the present.
             continue
-        ends.append((match.start, match.end))
         if match.rule.kind == "preference":
             yield from _preferences(message, text, match, factor)
-        else:
-            object = _phrase(text, match) if _is_phrase(match.predicate) else match.object
-            if (
-                object
-                and _NEGATED_VALUE.match(object) is None
-                and not (match.predicate == "needs to" and _OF_THE_DAY.search(object))
-            ):
-                yield _item(message, replace(match, object=object), factor)
-    attributes = (
-        [*attribute_facts(text, StatementsBefore(message.speaker, message.session_id, before))]
-        if is_of_sender(message.text)
-        else []
-    )
-    copulas = [ClauseFact(*fact[:3], "fact", _COPULA_CONFIDENCE, fact.start) for fact in copula_facts(text)]
-    others = [fact for fact in (*clause_facts(text), *copulas) if not any(_same(fact, other) for other in attributes)]
-    for fact in [*attributes, *others]:
-        if _NEGATED_VALUE.match(fact.object) or statement_modality.is_reported(fact.predicate):
-            # `My favourite colour is no longer red` is an ending.
-            continue
-        is_read = any(start <= fact.start < end for start, end in ends)
-        if not is_read and not non_factual.covers(fact.start) and _may_be_subject(fact.subject, message.text):
-            yield _clause_item(message, fact, factor)
-
-
-def _same(fact: ClauseFact, attribute: ClauseFact) -> bool:
-    """Return whether a fact says the same as an attribute: `is paying 40 for the gym` and `gym cost is 40`."""
-    return fact.predicate == attribute.predicate or attribute.object.casefold() in fact.object.casefold()
-
-
-def _possessed(
-    message: IncomingMessage, text: str, facts: list[Item], non_factual: statement_modality.NonFactualSpans
-) -> Iterator[ExtractedItem]:
-    """Yield that the speaker has the relatives and pets of `my …`, unless another fact of the sentence is about them."""
-    for fact in possessed(text):
-        noun = fact.object.rpartition(" ")[2]
-        is_subject = any(
-            item["subject"] == f"{message.speaker}'s {noun}" or item["object"].startswith(f"{noun} ") for item in facts
-        )
-        if not is_subject and not non_factual.covers(fact.start):
-            yield _clause_item(message, ClauseFact(*fact[:3], "fact", _POSSESSED_CONFIDENCE, fact.start), 1.0)
-
-
-def _is_phrase(predicate: str) -> bool:
-    """Return whether the object of a predicate is read up to the end of its phrase."""
-    return predicate in _PHRASES or predicate.startswith(("favourite ", "favorite "))
-
-
-def _phrase(text: str, match: RuleMatch) -> str | None:
-    """Return the object of a match up to the end of its phrase; None when it refers to the conversation."""
-    position = text.find(match.object[:20], match.start)
-    phrase = phrase_at(text, position, lambda word: not word) if position >= 0 else match.object
-    if phrase and match.predicate == "owns":
-        # What a thing was bought for is no part of it.
-        phrase = phrase.partition(" to ")[0]
-    return phrase.removeprefix("to ") if phrase else phrase
+        elif (
+            match.object
+            and _NEGATED_VALUE.match(match.object) is None
+            and not (match.predicate == "needs to" and _OF_THE_DAY.search(match.object))
+        ):
+            yield _item(message, match, factor)
 
 
 def _may_be_subject(words: str, text: str) -> bool:
@@ -329,24 +285,6 @@ def _may_be_subject(words: str, text: str) -> bool:
     if first in ("i", "my", "we", "our"):
         return first in ("i", "my") or is_of_sender(text)
     return is_talk(text) and words not in (match["name"] for match in _NAMED_THING.finditer(text))
-
-
-def _clause_item(message: IncomingMessage, fact: ClauseFact, factor: float) -> ExtractedItem:
-    """Return the fact of a clause."""
-    item: Item = {
-        "subject": subject_name(message.speaker, fact.subject),
-        "predicate": "are" if fact.predicate == "is" and is_plural(fact.subject) else fact.predicate,
-        "object": fact.object,
-    }
-    if fact.predicate in _WISHES and ("?" in message.text or _HELP.search(message.text)):
-        factor *= _REQUEST_FACTOR
-    item |= {
-        "confidence": round(fact.confidence * factor, 3),
-        "source_type": "observed",
-        "source_events": [message.event_id],
-    }
-    end_plan(item, message.sent_at)
-    return ExtractedItem("facts", item if fact.type == "fact" else item | {"type": fact.type})
 
 
 def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: float) -> Iterator[ExtractedItem]:
@@ -377,7 +315,7 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
         confidence_factor *= _REQUEST_FACTOR
     confidence = round(match.rule.confidence * confidence_factor, 3)
     source = {"source_events": [message.event_id]}
-    predicate = plural_predicate(match.predicate) if is_plural(match.subject) else match.predicate
+    predicate = _plural(match.predicate) if _is_plural(match.subject) else match.predicate
     item: Item = {"subject": subject, "predicate": predicate, "object": match.object, "confidence": confidence}
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
@@ -388,6 +326,19 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
         item["valid_until"] = message.sent_at
     end_plan(item, message.sent_at)
     return ExtractedItem("facts", item)
+
+
+def _is_plural(subject: str) -> bool:
+    """Return whether a subject is several people: `we`, `my parents`."""
+    words = subject.casefold().split()
+    return words[0] == "we" or words[-1] in vocabulary.PLURAL_NOUNS
+
+
+def _plural(predicate: str) -> str:
+    """Return a predicate with its verb in the plural: `live in` for `lives in`."""
+    verb, _, rest = predicate.partition(" ")
+    plural = _PLURALS.get(verb) or (verb.removesuffix("s") if verb.endswith("s") else verb)
+    return f"{plural} {rest}".strip()
 
 
 def _endings(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from recollect.jobs.extraction.hurried_typing import completed
 from recollect.projections.text.sentence_language import language_of
 from recollect.projections.text.sentences import END_SIGNS, split_sentences
 
@@ -14,6 +13,20 @@ _CLOSING = "\"')]"
 #: the time of patterns that are quadratic in the length of a sentence.
 _CHARS_MAX = 1_000
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": "'"})
+#: Short forms, with their full forms.
+_SHORT_FORMS = {
+    "im": "I am", "ive": "I have", "dont": "do not", "doesnt": "does not", "didnt": "did not", "cant": "cannot",
+    "wont": "will not", "isnt": "is not", "arent": "are not", "wasnt": "was not", "werent": "were not", "havent": "have not",
+    "hasnt": "has not", "hes": "he is", "shes": "she is", "theyre": "they are", "youre": "you are", "thats": "that is",
+    "whats": "what is", "u": "you", "ur": "your", "bday": "birthday", "b-day": "birthday", "gf": "girlfriend",
+    "bf": "boyfriend", "gonna": "going to", "wanna": "want to", "gotta": "have got to", "cuz": "because", "coz": "because",
+    "pls": "please", "plz": "please", "tmrw": "tomorrow", "tmr": "tomorrow", "fam": "family", "hubby": "husband",
+    "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "theres": "there is",
+    "weve": "we have", "youve": "you have", "theyve": "they have", "hadnt": "had not", "mustnt": "must not",
+    "youll": "you will", "theyll": "they will", "itll": "it will", "heres": "here is", "wheres": "where is",
+    "whos": "who is", "hows": "how is",
+}  # fmt: skip
+_SHORT_FORM = re.compile(r"\b(?<!')(?:" + "|".join(_SHORT_FORMS) + r")\b(?!['.]\w)", re.IGNORECASE)
 _LOWER_I = re.compile(r"\b(i)(?=\b(?!\.))")
 #: `my son in law` is no son.
 _IN_LAW = re.compile(
@@ -43,6 +56,8 @@ class Sentence(NamedTuple):
     text: str
     #: The end sign: ``.``, ``!``, ``?`` …, or empty.
     end: str
+    #: The sentence as it is in the message.
+    said: str = ""
 
     @property
     def is_question(self) -> bool:
@@ -55,13 +70,14 @@ def sentences(text: str) -> list[Sentence]:
     split: list[Sentence] = []
     # Short forms of English are words of other languages: `im` is German for `in the`.
     is_english = language_of(text) is None
-    for part in split_sentences(text.translate(_QUOTES)):
+    for said in split_sentences(text):
+        part = said.translate(_QUOTES)
         closed = part.rstrip(_CLOSING)
         bare = closed.rstrip(END_SIGNS)
         end = part[len(bare) :] if bare != closed else ""
         sentence = _cut(part[: len(part) - len(end)].strip(" -*•>"))
         if sentence:
-            split.append(Sentence(_expanded(completed(sentence) if is_english else sentence), end))
+            split.append(Sentence(_expanded(_completed(sentence) if is_english else sentence), end, said))
     return split
 
 
@@ -71,6 +87,11 @@ def _cut(sentence: str) -> str:
         return sentence
     beginning = sentence[:_CHARS_MAX]
     return beginning.rpartition(" ")[0] or beginning
+
+
+def _completed(sentence: str) -> str:
+    """Return a sentence with the full forms of hurried typing."""
+    return _SHORT_FORM.sub(lambda match: _SHORT_FORMS[match.group().lower()], sentence)
 
 
 def _expanded(sentence: str) -> str:

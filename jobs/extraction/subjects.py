@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.conversation_state import Conversation
-from recollect.jobs.extraction.frames import is_common_word
 from recollect.jobs.extraction.name_lexicon import gender_of, is_first_name, word_class
 from recollect.jobs.extraction.rules import WHO, clause_begins, is_name
 from recollect.jobs.extraction.sentences import sentences
@@ -112,7 +111,7 @@ class Antecedents:
             is_first = begin.end() == 0
             if subject is not None and subject["who"][0].isupper() and is_name(subject["who"], at_start=is_first):
                 words = subject["who"].strip(" ,")
-                is_verb = " " not in words and is_common_word(words.casefold())
+                is_verb = " " not in words and word_class(words) == "word"
                 if words not in ("I", "We") and not is_verb and _RELATION.match(words) is None:
                     self._note_named(words, is_subject=is_first)
 

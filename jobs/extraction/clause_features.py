@@ -1,0 +1,61 @@
+"""Clause features: the words, forms and surroundings of a clause, as numbers for the trained reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from zlib import crc32
+
+#: Rows of the reader's weights: 2 % of the features of 4,000 labelled sentences share one.
+BUCKETS = 1 << 15
+#: Words of a clause that are read; a longer one is a list.
+_WORDS_MAX = 60
+_TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_FIRST_PERSON = frozenset(("I", "I'm", "I've", "I'd", "I'll", "I’m", "I’ve"))
+
+
+def clause_features(text: str, before: str, after: str, *, to_assistant: bool) -> list[int]:
+    """Return the rows of the weights that the features of a clause select.
+
+    Parameters:
+        before: the rest of the sentence before the clause.
+        after: the rest of the sentence after it.
+        to_assistant: whether an assistant takes part in the conversation.
+    """
+    names = _names(text, before, after, to_assistant=to_assistant)
+    return list({crc32(name.encode("utf-8", "replace")) % BUCKETS for name in names})
+
+
+def _names(text: str, before: str, after: str, *, to_assistant: bool) -> Iterator[str]:
+    """Yield the features: one to three neighbouring words, the first words, forms, and what stands around."""
+    said = _tokens(text)
+    words = [_form(word) for word in said]
+    line = ["<", *words, ">"]
+    for length in (1, 2, 3):
+        for start in range(len(line) - length + 1):
+            yield f"{length} {' '.join(line[start : start + length])}"
+    yield from (f"at{place} {word}" for place, word in enumerate(words[:3]))
+    yield f"words {min(len(words), 24) // 3}"
+    capitals = sum(word[0].isupper() and word not in _FIRST_PERSON for word in said[1:])
+    yield f"capitals {min(capitals, 3)}"
+    to = "assistant" if to_assistant else "person"
+    yield f"to {to}"
+    yield from (f"to {to} {word}" for word in words[:2])
+    yield f"ends {words[-1] if words and not words[-1][0].isalnum() else ''}"
+    yield f"whole {not before and not after}"
+    yield from (f"before {_form(word)}" for word in _tokens(before)[-2:])
+    yield from (f"after {_form(word)}" for word in _tokens(after)[:2])
+    yield f"asks after {after.rstrip().endswith('?')}"
+
+
+def _tokens(text: str) -> list[str]:
+    """Return the words and signs of a text; of a text without spaces, its characters."""
+    if _CJK.search(text):
+        return [char for char in text if not char.isspace()][:_WORDS_MAX]
+    return _TOKEN.findall(text)[:_WORDS_MAX]
+
+
+def _form(word: str) -> str:
+    """Return a word in lower case, without its apostrophe; a number as its length."""
+    return f"#{len(word)}" if word.isdigit() else (word.lower().replace("'", "").replace("’", "") or word)

@@ -1,0 +1,82 @@
+"""Label files: reads the labelled sentences that the statement reader is trained and scored on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+FOLDER = Path(__file__).parent / "labels"
+#: The conversations of the labels that have no text.
+DATA = Path(os.environ.get("RECOLLECT_TEST_DATA") or Path(__file__).parents[4] / "shared" / "data")
+#: One voice in this many is held out.
+_HELD_OUT_SHARE = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledPart:
+    """A part of a sentence with its labels."""
+
+    start: int
+    end: int
+    #: The class of each head.
+    labels: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledSentence:
+    """A sentence with its labelled parts."""
+
+    #: The person, or the conversation, that is trained on or held out as a whole.
+    voice: str
+    text: str
+    to_assistant: bool
+    parts: tuple[LabelledPart, ...]
+
+    @property
+    def is_held_out(self) -> bool:
+        """Return whether no weights are trained on it."""
+        return crc32(self.voice.encode()) % _HELD_OUT_SHARE == 0
+
+
+def labelled_sentences() -> Iterator[LabelledSentence]:
+    """Yield the labelled sentences; those of given conversations only where the conversations are."""
+    for path in sorted(FOLDER.glob("*.jsonl")):
+        if path.name.startswith("given") and not DATA.is_dir():
+            continue
+        for line in path.read_text(encoding="utf-8").splitlines():
+            yield _sentence(json.loads(line))
+
+
+def _sentence(row: dict[str, Any]) -> LabelledSentence:
+    """Return the sentence of a row: its own text, or a place in a message."""
+    text: str = row["text"] if "text" in row else _texts(row["file"])[row["event"]][row["start"] : row["end"]]
+    parts: list[LabelledPart] = []
+    after = 0
+    for part in row["parts"]:
+        start = part["from"] if "from" in part else text.index(part["words"], after)
+        end = part["to"] if "to" in part else start + len(part["words"])
+        labels = {head: str(part[head]) for head in ("act", "kind", "about", "change")}
+        parts.append(LabelledPart(start=start, end=end, labels=labels | {"keep": "yes" if part["keep"] else "no"}))
+        after = start
+    return LabelledSentence(voice=row["voice"], text=text, to_assistant=row["to"] == "assistant", parts=tuple(parts))
+
+
+@cache
+def _texts(name: str) -> dict[str, str]:
+    """Return the texts of the messages of a given conversation or collection, by id."""
+    path = next(DATA.rglob(Path(name).name))
+    if path.suffix == ".jsonl":
+        dialogues = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {
+            f"{dialogue['name']}:{number}": turn["text"]
+            for dialogue in dialogues
+            for number, turn in enumerate(dialogue["turns"])
+        }
+    events = json.loads(path.read_text(encoding="utf-8"))["events"]
+    return {item["id"]: item["payload"]["text"] for item in events if "text" in item["payload"]}
