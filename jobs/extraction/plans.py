@@ -16,13 +16,17 @@ _DATED = re.compile(r"(?<!birthday)(?<!anniversary)(?<!name day) is$")
 _ON_DAY = re.compile(
     r"(?:on|at|from|for|tomorrow|tonight|next)\b(?!.{0,40}\b(?:every|each|other)\b)(?!.{0,20}days\b)", re.IGNORECASE
 )
+#: Kinds of statements that are over after the day that they name.
+_PLANNED = ("plan", "task", "event")
 
 
 def end_plan(item: dict[str, Any], sent_at: datetime) -> None:
     """Set the end of a plan or an appointment with one future date: after it, only the message says what was planned."""
     predicate: str = item["predicate"]
     if "valid_until" in item or not (
-        _PLAN.match(predicate) or (_DATED.search(predicate) and _ON_DAY.match(item["object"]))
+        item.get("statement_kind") in _PLANNED
+        or _PLAN.match(predicate)
+        or (_DATED.search(predicate) and _ON_DAY.match(item["object"]))
     ):
         return
     dates = read_dates(item["object"], sent_at)

@@ -26,8 +26,10 @@ from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import (
     StandingInstruction,
     find_instruction,
+    instruction_of,
 )
-from recollect.jobs.extraction.statements import Embed, Statement, read_sentences, statements
+from recollect.jobs.extraction.statement_reader import ReadClause
+from recollect.jobs.extraction.statements import RULE_MIN, Embed, Statement, read_sentences, statements
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
 from recollect.jobs.extraction.value_changes import find_change
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -151,6 +153,8 @@ def extract_by_rules(
             resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
             items += _read_sentence(message, resolved, before, may_instruct=may_instruct)
+            if may_instruct and to_assistant:
+                items += _read_instructions(message, sentence, read[index], items)
         items += _statements(message, event_text, statements(sentence.said, read[index]), items)
         for extracted in items:
             if extracted.kind == "facts":
@@ -174,6 +178,16 @@ def _dates(message: IncomingMessage) -> Iterator[ExtractedItem]:
             if probability >= _DATE_PROBABILITY_MIN:
                 item = {"source_event": message.event_id, "text": date.words, "start": start, "end": end}
                 yield ExtractedItem("dates", item | {"probability": probability})
+
+
+def _read_instructions(
+    message: IncomingMessage, sentence: Sentence, read: Sequence[ReadClause], items: Sequence[ExtractedItem]
+) -> Iterator[ExtractedItem]:
+    """Yield the standing instruction that the reader finds in a sentence in which the rules find none."""
+    if any(item.item.get("standing") is not None for item in items):
+        return
+    if any(part.probabilities["act"]["rules"] >= RULE_MIN for part in read):
+        yield ExtractedItem("preferences", _instruction(message, instruction_of(sentence.said.strip())))
 
 
 def _statements(

@@ -154,6 +154,12 @@ def find_instruction(sentence: Sentence, *, message_chars: int = 0) -> StandingI
         is_for_good = (topic is not None or _FOR_GOOD.search(text) is not None) and not _OF_THE_TASK.search(text)
         if not is_for_good or _PROHIBITION.match(text) is None:
             return None
+    return instruction_of(text)
+
+
+def instruction_of(text: str) -> StandingInstruction:
+    """Return a sentence that is a standing instruction with its topic."""
+    topic = next((name for name, pattern in _TOPICS if pattern.search(text)), None)
     if topic is not None:
         category = "formatting" if topic in _FORMATTING else "communication"
         return StandingInstruction(text, topic, category, is_risky(text))

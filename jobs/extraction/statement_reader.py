@@ -7,12 +7,12 @@ README has the figures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,14 +91,13 @@ def reader_weights() -> tuple[ReaderWeights, ReaderWeights]:
         return weights_of(arrays, "words"), weights_of(arrays, "both")
 
 
-def weights_of(arrays: np.lib.npyio.NpzFile | dict[str, NDArray[np.generic]], name: str) -> ReaderWeights:
-    """Return one of the models of a file of weights."""
-    vectors = arrays[f"{name}_vectors"] if f"{name}_vectors" in arrays else None
+def weights_of(arrays: Mapping[str, NDArray[Any]], name: str) -> ReaderWeights:
+    """Return one of the models of a file of weights: `words` or `both`."""
     return ReaderWeights(
         words=arrays[f"{name}_words"].astype(np.int8),
         scale=arrays[f"{name}_scale"].astype(np.float32),
         bias=arrays[f"{name}_bias"].astype(np.float32),
-        vectors=None if vectors is None else vectors.astype(np.float32),
+        vectors=arrays["both_vectors"].astype(np.float32) if name == "both" else None,
     )
 
 

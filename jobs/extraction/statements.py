@@ -17,6 +17,8 @@ Embed = Callable[[Sequence[str]], Sequence[TokenEmbedding]]
 #: Probability from which on a clause is kept: of the held-out clauses over it 70 % are labelled as worth keeping, and
 #: it finds 45 % of them (`ops/train/reader`).
 KEEP_MIN = 0.5
+#: Probability from which on a clause is a standing instruction to the assistant.
+RULE_MIN = 0.4
 #: Probability by words alone under which a sentence is not embedded: 2 % of the clauses worth keeping have less.
 _EMBED_MIN = 0.08
 #: Classes of `act` of clauses that are no claim of the speaker.
@@ -53,12 +55,17 @@ def read_sentences(sentences: Sequence[str], *, to_assistant: bool, embed: Embed
     Words decide first; only the sentences that may state something are embedded.
     """
     read = [read_clauses(sentence, to_assistant=to_assistant) for sentence in sentences]
-    likely = [place for place, parts in enumerate(read) if any(part.keep >= _EMBED_MIN for part in parts)]
+    likely = [place for place, parts in enumerate(read) if any(_may_matter(part) for part in parts)]
     if embed is not None and likely:
         embeddings = embed([sentences[place] for place in likely])
         for place, embedding in zip(likely, embeddings, strict=True):
             read[place] = read_clauses(sentences[place], to_assistant=to_assistant, embedding=embedding)
     return read
+
+
+def _may_matter(part: ReadClause) -> bool:
+    """Return whether words alone leave it open whether a clause is worth keeping or an instruction."""
+    return part.keep >= _EMBED_MIN or part.probabilities["act"]["rules"] >= _EMBED_MIN
 
 
 def statements(sentence: str, read: Iterable[ReadClause]) -> Iterator[Statement]:
@@ -67,16 +74,19 @@ def statements(sentence: str, read: Iterable[ReadClause]) -> Iterator[Statement]
     before: Clause | None = None
     for part in read:
         if _is_kept(part):
-            if not parts and before is not None and _RELATIVE.match(part.clause.text):
-                part = part._replace(
-                    clause=Clause(sentence[before.start : part.clause.end], before.start, part.clause.end)
-                )
-            parts.append(part)
+            parts.append(part if parts else _with_antecedent(sentence, part, before))
         else:
             yield from _joined(sentence, parts)
             parts = []
         before = part.clause
     yield from _joined(sentence, parts)
+
+
+def _with_antecedent(sentence: str, part: ReadClause, before: Clause | None) -> ReadClause:
+    """Return a clause such as `who is 53` with the clause before it, which says who."""
+    if before is None or _RELATIVE.match(part.clause.text) is None:
+        return part
+    return part._replace(clause=Clause(sentence[before.start : part.clause.end], before.start, part.clause.end))
 
 
 def _is_kept(part: ReadClause) -> bool:
