@@ -24,6 +24,7 @@ CASES = Path(__file__).parent / "cases"
 ENDED = ("(later", "(no longer true")
 #: Statuses of knowledge that a context may show.
 SHOWN = ("active", "stale", "superseded", "ended")
+OVER = ("superseded", "ended")
 #: Lists of knowledge: the field with its owner, and those with its words.
 KNOWLEDGE = {
     "facts": ("subject", ("subject", "predicate", "object")),
@@ -59,13 +60,17 @@ class Ask(BaseModel):
     has: list[str] = Field(default_factory=list[str])
     has_any: list[list[str]] = Field(default_factory=list[list[str]])
     lacks: list[str] = Field(default_factory=list[str])
-    #: In the context, and on no line that shows something newer.
+    #: In the context, on no line that shows something newer, and in no knowledge that has ended.
     still: list[str] = Field(default_factory=list[str])
+    #: Pairs of an old value and the new one: where the old one is in the context, the new one is, too.
+    not_without: list[tuple[str, str]] = Field(default_factory=list[tuple[str, str]])
     no_answer: bool = False
     #: In no fact, relationship or preference.
     lacks_fact: list[str] = Field(default_factory=list[str])
     #: In none that belongs to the speaker.
     lacks_own: list[str] = Field(default_factory=list[str])
+    #: In no active one: what was true and is over.
+    lacks_current: list[str] = Field(default_factory=list[str])
     #: In no standing instruction that is active.
     lacks_rule: list[str] = Field(default_factory=list[str])
 
@@ -131,6 +136,9 @@ def context_failures(ask: Ask, context: str) -> Iterator[str]:
     yield from (f"lacks {part!r}" for part in ask.has if part.casefold() not in text)
     yield from (f"lacks all of {parts}" for parts in ask.has_any if not any(part.casefold() in text for part in parts))
     yield from (f"has {part!r}" for part in ask.lacks if part.casefold() in text)
+    for old, new in ask.not_without:
+        if old.casefold() in text and new.casefold() not in text:
+            yield f"has {old!r} without {new!r}"
     for part in ask.still:
         lines = [line for line in text.splitlines() if part.casefold() in line]
         if not lines:
@@ -150,9 +158,14 @@ def knowledge_failures(memory: Recollect, case: Case, ask: Ask) -> Iterator[str]
             wrong = list(ask.lacks_fact)
             if is_own(item.get(owner), ask.speaker):
                 wrong += ask.lacks_own
-            if name == "preferences" and item["standing"] and item["status"] == "active":
-                wrong += ask.lacks_rule
-            yield from (f"{name} have {part!r}: {text}" for part in wrong if part.casefold() in text.casefold())
+            if item["status"] == "active":
+                wrong += ask.lacks_current
+                wrong += ask.lacks_rule if item.get("standing") else []
+            if item["status"] in OVER:
+                wrong += ask.still
+            yield from (
+                f"{item['status']} {name} have {part!r}: {text}" for part in wrong if part.casefold() in text.casefold()
+            )
 
 
 def is_own(owner: Any, speaker: str) -> bool:
