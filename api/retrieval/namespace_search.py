@@ -14,6 +14,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
 from recollect.api.retrieval.neighbouring_turns import with_neighbours
+from recollect.api.retrieval.profile import profile
 from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import (
@@ -91,6 +92,8 @@ class NamespaceSearch:
         """Return the result of a search with vectors, or by keywords alone."""
         request = context.request
         kinds = request.kinds
+        if statements := profile(context):
+            return SearchResult(context, statements, 1.0, None, [])
         ranked = None
         if request.query.strip() and (kinds is None or "episode" in kinds):
             ranked = self.episodes.search(context, request.ranking, excluded, by_vectors=by_vectors)

@@ -6,12 +6,12 @@ open tasks and what the last sessions were about; later turns have them in their
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
 from recollect.api.retrieval.namespace_search import passes_metadata
+from recollect.api.retrieval.profile import who_is
 from recollect.api.retrieval.result_items import episode_item, knowledge_item, later_of
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
@@ -43,13 +43,6 @@ _QUESTION_COST = 3
 _SENTENCE_TOKENS = 40
 #: Speakers that are no persons.
 _ROLES = frozenset(("assistant", "system"))
-#: Words of a fact that says who someone is: name, home, job, family, health.
-_IDENTITY = re.compile(
-    r"\b(?:name is|is called|lives? in|home is|is from|works? (?:at|for|as)|job is|occupation is|studies|age is|born|"
-    r"married|engaged|dating|partner|husband|wife|spouse|daughter|son|child|children|kids?|mother|father|mom|mum|dad|"
-    r"sister|brother|pets?|dog|cat|allergic|allergy|vegetarian|vegan|diabetic|speaks|native language|time zone)\b",
-    re.IGNORECASE,
-)
 
 
 def standing_items(context: SearchContext, state: ConversationState) -> list[Item]:
@@ -108,8 +101,8 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
         and context.request.includes(item.occurred_at_us)
     ]
     newest = sorted(valid, key=lambda item: (-item.occurred_at_us, item.id))
-    users = {entity for name, entity in context.snapshot.entities.participants() if name not in _ROLES}
-    identity = [item for item in newest if _is_identity(item, users)]
+    asker = speakers.asker if speakers.several else None
+    identity = who_is(item for item in newest if asker is None or normalised(item.line).startswith(asker))
     tasks = [item for item in newest if item.memory_type == "task"]
     others = [item for item in newest if item.kind != "relationship" and item.memory_type != "task"]
     facts_max = context.settings.recent_memories_max
@@ -119,13 +112,6 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
             break
         chosen.setdefault(item)
     return list(chosen)
-
-
-def _is_identity(item: KnowledgeItem, users: set[int]) -> bool:
-    """Return whether an item says who one of `users` is."""
-    if users.isdisjoint(item.entities) or item.memory_type not in (None, "fact"):
-        return False
-    return _IDENTITY.search(item.topic or item.text) is not None
 
 
 def _session_items(context: SearchContext) -> list[Item]:

@@ -209,7 +209,8 @@ def _statements(
             "predicate": SAYS,
             "object": statement.text,
             "statement_kind": statement.kind,
-            "confidence": round(statement.probability, 3),
+            # The words are certain; the probability is that they are worth keeping.
+            "confidence": round((1 + statement.probability) / 2, 3),
             "source_type": "observed",
             "source_events": [message.event_id],
         }

@@ -18,7 +18,7 @@ Embed = Callable[[Sequence[str]], Sequence[TokenEmbedding]]
 #: it finds 45 % of them (`ops/train/reader`).
 KEEP_MIN = 0.5
 #: Probability from which on a clause is a standing instruction to the assistant.
-RULE_MIN = 0.4
+RULE_MIN = 0.45
 #: Probability by words alone under which a sentence is not embedded: 2 % of the clauses worth keeping have less.
 _EMBED_MIN = 0.08
 #: Classes of `act` of clauses that are no claim of the speaker.

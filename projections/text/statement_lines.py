@@ -61,7 +61,7 @@ def fact_line(subject: str, predicate: str, object: str) -> str:
     """Return a fact as a sentence without its end sign."""
     reported = _reported(object)
     if predicate == SAYS:
-        return f'{subject} said: "{object}"'
+        return f"{subject} said: {object}"
     if predicate == "did":
         return f"{subject} {reported}"
     if predicate == "note":

@@ -256,12 +256,18 @@ _FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
 def _in_order(lines: Sequence[Line]) -> list[Line]:
     """Return the lines by category, oldest first, so that a new memory changes few of the lines before it.
 
-    What has no date comes before what has one: the day of its import is not news.
+    What has no date comes before what has one: the day of its import is not news. A profile keeps its topics.
     """
 
     def place(line: Line) -> tuple[Any, ...]:
         item = line.item
-        return line.category, 0 if item.is_undated else item.occurred_at_us, item.id, item.namespace
+        return (
+            line.category,
+            item.ranks.get("topic", 0),
+            0 if item.is_undated else item.occurred_at_us,
+            item.id,
+            item.namespace,
+        )
 
     return sorted(lines, key=place)
 
