@@ -53,6 +53,18 @@ _SEPARATORS = re.compile(r"[\s_]+")
 #: Punctuation that is removed at both ends of a text.
 _EDGES = " \t\n.,;:!?\"'“”‘’()"
 
+#: What facts are about, by canonical predicate.
+_KINDS = {
+    "identity": "name is|age is|born in|born on|comes from|speaks|email is|phone is|time zone is",
+    "home": "lives in|lives with|rent is",
+    "work": "works at|works as|studies|studies at",
+    "relation": "married to|engaged to|dating|has children|has children named|has pet|has pets named",
+    "health": "allergic to|intolerant to|cannot eat|cannot take|avoids|diet is|weight is",
+    "possession": "owns|drives|uses",
+    "habit": "plays",
+}
+_KIND_OF = {predicate: kind for kind, predicates in _KINDS.items() for predicate in predicates.split("|")}
+
 
 def normalised(text: str) -> str:
     """Return `text` for comparison: case folded, single spaces between words, no punctuation at its ends."""
@@ -102,3 +114,8 @@ def is_listed(predicate: str) -> bool:
 def has_one_value(predicate: str) -> bool:
     """Return whether a canonical predicate has one value at a time, such as `shoe size is`."""
     return predicate in _SINGLE or predicate.endswith(" is")
+
+
+def kind_of(predicate: str, type: str) -> str | None:
+    """Return what a fact with a canonical predicate is about; None when its predicate does not say it."""
+    return type if type in ("task", "decision", "event") else _KIND_OF.get(predicate)

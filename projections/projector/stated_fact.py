@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
-from recollect.projections.projector.predicates import canonical, counted_noun, has_one_value, normalised
+from recollect.projections.projector.predicates import canonical, counted_noun, has_one_value, kind_of, normalised
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
 #: Before the voice of a topic: no normalised text has it.
@@ -68,7 +68,7 @@ def stated_fact(
             "predicate": payload["predicate"],
             "object": payload["object"],
             "statement": payload.get("statement"),
-            "statement_kind": payload.get("statement_kind"),
+            "statement_kind": payload.get("statement_kind") or kind_of(predicate, type),
             "evidence": orjson.dumps(payload.get("evidence") or []).decode(),
             "stated_by": payload.get("stated_by"),
             "type": type,
