@@ -135,7 +135,8 @@ def extract_by_rules(
     if procedure is not None:
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     yield from _questions(message)
-    message_sentences = sentences(own_words(message.text, message.speaker))
+    certain = {it.said for it in sentences(own_words(message.text, message.speaker))}
+    message_sentences = sentences(own_words(message.text, message.speaker, through_requests=True))
     to_assistant = conversation is None or conversation.has_assistant
     if conversation is None or not is_talk(message.text):
         # A long text brings its own people.
@@ -149,13 +150,14 @@ def extract_by_rules(
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
         items: list[ExtractedItem] = []
-        if not sentence.is_question:
+        is_certain = sentence.said in certain
+        if not sentence.is_question and is_certain:
             resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
             items += _read_sentence(message, resolved, before, may_instruct=may_instruct)
             if may_instruct and to_assistant:
                 items += _read_instructions(message, sentence, read[index], items)
-        items += _statements(message, event_text, statements(sentence.said, read[index]), items)
+        items += _statements(message, event_text, statements(sentence.said, read[index], is_certain=is_certain), items)
         for extracted in items:
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))

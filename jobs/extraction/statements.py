@@ -16,7 +16,7 @@ Embed = Callable[[Sequence[str]], Sequence[TokenEmbedding]]
 
 #: Probability from which on a clause is kept: of the held-out clauses over it 70 % are labelled as worth keeping, and
 #: it finds 45 % of them (`ops/train/reader`).
-KEEP_MIN = 0.5
+KEEP_MIN = 0.4
 #: Probability from which on a clause is a standing instruction to the assistant.
 RULE_MIN = 0.45
 #: Probability by words alone under which a sentence is not embedded: 2 % of the clauses worth keeping have less.
@@ -25,6 +25,9 @@ _EMBED_MIN = 0.08
 _OTHER_ACTS = frozenset(("asks", "forgets", "jokes", "quotes", "talks", "rules", "unrules"))
 #: Probability of such an act over which a clause is not kept.
 _OTHER_ACT_MAX = 0.5
+#: Probability of words of another person over which a clause is not kept, and the same after a request for work on a text.
+_QUOTE_MAX = 0.25
+_QUOTE_DOUBT_MAX = 0.03
 _WORDS_MIN = 3
 _CHARS_MAX = 300
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{4}")
@@ -68,12 +71,16 @@ def _may_matter(part: ReadClause) -> bool:
     return part.keep >= _EMBED_MIN or part.probabilities["act"]["rules"] >= _EMBED_MIN
 
 
-def statements(sentence: str, read: Iterable[ReadClause]) -> Iterator[Statement]:
-    """Yield the statements of a sentence; neighbouring clauses that are kept are one statement."""
+def statements(sentence: str, read: Iterable[ReadClause], *, is_certain: bool) -> Iterator[Statement]:
+    """Yield the statements of a sentence; neighbouring clauses that are kept are one statement.
+
+    Parameters:
+        is_certain: whether these are the speaker's own words, and not perhaps a text to be worked on.
+    """
     parts: list[ReadClause] = []
     before: Clause | None = None
     for part in read:
-        if _is_kept(part):
+        if _is_kept(part, _QUOTE_MAX if is_certain else _QUOTE_DOUBT_MAX):
             parts.append(part if parts else _with_antecedent(sentence, part, before))
         else:
             yield from _joined(sentence, parts)
@@ -89,15 +96,19 @@ def _with_antecedent(sentence: str, part: ReadClause, before: Clause | None) -> 
     return part._replace(clause=Clause(sentence[before.start : part.clause.end], before.start, part.clause.end))
 
 
-def _is_kept(part: ReadClause) -> bool:
-    """Return whether a clause is worth keeping as a claim of its speaker."""
+def _is_kept(part: ReadClause, quote_max: float) -> bool:
+    """Return whether a clause is worth keeping as a claim of its speaker.
+
+    Parameters:
+        quote_max: the highest probability that these are words of another person.
+    """
     text = part.clause.text
     if part.keep < KEEP_MIN or text.endswith("?") or len(text) > _CHARS_MAX:
         return False
     if len(text.split()) < _WORDS_MIN and _CJK.search(text) is None:
         return False
     acts = part.probabilities["act"]
-    return sum(acts[act] for act in _OTHER_ACTS) < _OTHER_ACT_MAX
+    return acts["quotes"] < quote_max and sum(acts[act] for act in _OTHER_ACTS) < _OTHER_ACT_MAX
 
 
 def _joined(sentence: str, parts: Sequence[ReadClause]) -> Iterator[Statement]:

@@ -103,9 +103,15 @@ _SIGN_OFF = re.compile(
 _HEADER = re.compile(r"^(?:from|to|subject|sent|cc|von|an|betreff|fwd?|re): \S", re.IGNORECASE | re.MULTILINE)
 
 
-def foreign_start(text: str, speaker: str) -> int:
-    """Return the position from which on a message is not surely a statement of `speaker`; its length without one."""
-    starts = (_request_start(text), _quoted_start(text), _chat_start(text), _mail_start(text))
+def foreign_start(text: str, speaker: str, *, through_requests: bool = False) -> int:
+    """Return the position from which on a message is not surely a statement of `speaker`; its length without one.
+
+    Parameters:
+        through_requests: whether a request for work on a text ends nothing.
+    """
+    starts = (_quoted_start(text), _chat_start(text), _mail_start(text))
+    if not through_requests:
+        starts = (*starts, _request_start(text))
     return min(*starts, role_start(text), _addressed_start(text, speaker))
 
 
