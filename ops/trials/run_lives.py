@@ -63,9 +63,9 @@ def record(memory: Recollect, name: str, life: Mapping[str, Any]) -> None:
 def knowledge_lines(memory: Recollect, name: str) -> Iterator[str]:
     """Yield the active knowledge of a namespace, a line each."""
     for kind in _LISTS:
-        after: str | None = None
+        after: Any = None
         while True:
-            page = memory.list(name, kind, limit=200, after=after)
+            page: Any = memory.list(name, kind, limit=200, **({"after": after} if after else {}))
             for row in page["items"]:
                 if row.get("status", "active") in ("active", "stale"):
                     yield _line(kind, row)
