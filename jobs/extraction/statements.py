@@ -25,7 +25,10 @@ _EMBED_MIN = 0.08
 _OTHER_ACTS = frozenset(("asks", "forgets", "jokes", "quotes", "talks", "rules", "unrules"))
 #: Probability of such an act over which a clause is not kept.
 _OTHER_ACT_MAX = 0.5
+#: Words of a statement; fewer name a thing and say nothing of it.
 _WORDS_MIN = 3
+#: Signs that a statement does not need.
+_END_SIGNS = ".!。！"
 _CHARS_MAX = 300
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{4}")
 #: A clause that says something of the thing before it.
@@ -94,8 +97,6 @@ def _is_kept(part: ReadClause) -> bool:
     text = part.clause.text
     if part.keep < KEEP_MIN or text.endswith("?") or len(text) > _CHARS_MAX:
         return False
-    if len(text.split()) < _WORDS_MIN and _CJK.search(text) is None:
-        return False
     acts = part.probabilities["act"]
     return sum(acts[act] for act in _OTHER_ACTS) < _OTHER_ACT_MAX
 
@@ -105,5 +106,7 @@ def _joined(sentence: str, parts: Sequence[ReadClause]) -> Iterator[Statement]:
     if parts:
         start, end = parts[0].clause.start, parts[-1].clause.end
         best = max(parts, key=lambda part: part.keep)
-        if end - start <= _CHARS_MAX:
-            yield Statement(sentence[start:end].rstrip(".!"), start, end, best.keep, best.most_likely("kind"))
+        text = sentence[start:end].rstrip(_END_SIGNS)
+        is_alone = len(text.split()) < _WORDS_MIN and _CJK.search(text) is None
+        if end - start <= _CHARS_MAX and not is_alone:
+            yield Statement(text, start, start + len(text), best.keep, best.most_likely("kind"))
