@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -97,8 +98,7 @@ def test_the_vector_of_a_clause_is_the_mean_of_its_tokens_and_that_of_its_senten
 def test_a_sentence_that_states_nothing_by_its_words_is_not_embedded() -> None:
     embedded: list[str] = []
 
-    def embed(sentences: object) -> list[TokenEmbedding]:
-        assert isinstance(sentences, list)
+    def embed(sentences: Sequence[str]) -> list[TokenEmbedding]:
         embedded.extend(sentences)
         return [embedding(sentence) for sentence in sentences]
 
