@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from support.static_model import make_static_model
 from support.tiny_model import make_tiny_model
 
 from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.jobs.extraction.statements import Embed
+from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -165,6 +169,23 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> str:
 def static_model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The path of a real model of static token vectors, with 256 dimensions."""
     return make_static_model(tmp_path_factory.mktemp("static") / "model")
+
+
+@pytest.fixture(scope="session")
+def embedder() -> SentenceEmbedder:
+    """The default embedding model, loaded once for all tests of a process."""
+    embedder = SentenceEmbedder()
+    # What the libraries of the model warn about among themselves is not ours to fix.
+    with warnings.catch_warnings(action="ignore"):
+        embedder.start()
+        assert embedder.wait_ready(300), embedder.reason
+    return embedder
+
+
+@pytest.fixture(scope="session")
+def embed(embedder: SentenceEmbedder) -> Embed:
+    """Return the embeddings of sentences by the default model, as the extraction job does."""
+    return lambda sentences: embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from typing import NamedTuple
 
 #: The subject or the verb that begins a clause.
@@ -22,6 +23,7 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 _LEADING = re.compile(rf"(?:[\s,;:—–.。，；-]|{_CONNECTIVE}\b[\s,]+(?={_OPENING}\b))*", re.IGNORECASE)
+_WORD = re.compile(r"\S+")
 #: Words of a clause that stands alone.
 _WORDS_MIN = 2
 _CLAUSES_MAX = 8
@@ -39,14 +41,22 @@ class Clause(NamedTuple):
 def clauses(sentence: str) -> list[Clause]:
     """Return the clauses of a sentence without the words that connect them; a sentence without breaks is one."""
     starts = [0]
+    words = [match.start() for match in _WORD.finditer(sentence)]
     for match in _BREAK.finditer(sentence):
-        before = sentence[starts[-1] : match.start()]
-        if len(before.split()) >= _WORDS_MIN and len(sentence[match.end() :].split()) >= _WORDS_MIN:
+        sides = ((starts[-1], match.start()), (match.end(), len(sentence)))
+        if all(_word_count(sentence, words, start, end) >= _WORDS_MIN for start, end in sides):
             starts.append(match.end())
             if len(starts) == _CLAUSES_MAX:
                 break
     ends = [*starts[1:], len(sentence)]
     return [clause for start, end in zip(starts, ends, strict=True) if (clause := _trimmed(sentence, start, end)).text]
+
+
+def _word_count(sentence: str, words: list[int], start: int, end: int) -> int:
+    """Return the number of words of a part of a sentence; `words` are the starts of all of them."""
+    first = bisect_left(words, start)
+    is_within_word = start < end and not sentence[start].isspace() and words[first : first + 1] != [start]
+    return max(0, bisect_left(words, end) - first) + is_within_word
 
 
 def _trimmed(sentence: str, start: int, end: int) -> Clause:

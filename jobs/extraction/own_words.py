@@ -37,19 +37,13 @@ _STATES = re.compile(
 _LOG_LINE = re.compile(r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:")
 
 
-def own_words(text: str, speaker: str, *, through_requests: bool = False) -> str:
-    """Return the lines of a message that its sender `speaker` states; empty when there are none.
-
-    Parameters:
-        through_requests: whether what follows a request for work on a text belongs to it: it may be that text.
-    """
+def own_words(text: str, speaker: str) -> str:
+    """Return the lines of a message that its sender `speaker` states; empty when there are none."""
     if is_about_text(text):
         return ""
     lines: list[str] = []
     own = _CODE_BLOCK.sub("\n", text)
-    for line in _without_quoted_statements(own[: foreign_start(own, speaker, through_requests=through_requests)]).split(
-        "\n"
-    ):
+    for line in _without_quoted_statements(own[: foreign_start(own, speaker)]).split("\n"):
         if _LOG_LINE.match(line) or line.lstrip().startswith((">", "|")):
             continue
         if _FOREIGN_LINE.search(line[:500]) and _STATED.match(line) is None:

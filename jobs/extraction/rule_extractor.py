@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from recollect.jobs.extraction.standing_instructions import (
     instruction_of,
 )
 from recollect.jobs.extraction.statement_reader import ReadClause
-from recollect.jobs.extraction.statements import RULE_MIN, Embed, Statement, read_sentences, statements
+from recollect.jobs.extraction.statements import RULE_MIN, Embed, read_sentences, statements
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
 from recollect.jobs.extraction.value_changes import find_change
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -70,8 +70,12 @@ _REQUEST_FACTOR = 0.5
 _DATE_PROBABILITY_MIN = 0.1
 #: Verbs of predicates whose plural is not the verb without its `s`.
 _PLURALS = {"has": "have", "is": "are", "studies": "study"}
+#: Characters of a sentence that the reader reads; longer ones are lists or code.
+_SENTENCE_CHARS_MAX = 1_000
 #: Fields of an item that say what it states.
 _SAID_FIELDS = ("subject", "predicate", "object", "key", "value", "about", "name", "description", "target")
+#: Kinds of items that name people and say nothing else of them.
+_NAMING_KINDS = ("entities", "relationships")
 #: Share of the words of a statement that another item of the sentence has, so that both say the same.
 _SAME_SHARE = 0.6
 #: Confidence of a task with a date.
@@ -135,29 +139,29 @@ def extract_by_rules(
     if procedure is not None:
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     yield from _questions(message)
-    certain = {it.said for it in sentences(own_words(message.text, message.speaker))}
-    message_sentences = sentences(own_words(message.text, message.speaker, through_requests=True))
+    message_sentences = sentences(own_words(message.text, message.speaker))
     to_assistant = conversation is None or conversation.has_assistant
     if conversation is None or not is_talk(message.text):
         # A long text brings its own people.
         conversation = Conversation()
     conversation.join(message.speaker)
     antecedents = Antecedents(message.speaker, message.session_id, before, conversation)
-    read = read_sentences([it.said for it in message_sentences], to_assistant=to_assistant, embed=embed)
+    read = read_sentences(
+        [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
+    )
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
             raise ExtractionTimeout
         if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
             continue
         items: list[ExtractedItem] = []
-        is_certain = sentence.said in certain
-        if not sentence.is_question and is_certain:
+        if not sentence.is_question:
             resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
             items += _read_sentence(message, resolved, before, may_instruct=may_instruct)
             if may_instruct and to_assistant:
                 items += _read_instructions(message, sentence, read[index], items)
-        items += _statements(message, event_text, statements(sentence.said, read[index], is_certain=is_certain), items)
+        items += _statements(message, event_text, sentence.said, read[index], items)
         for extracted in items:
             if extracted.kind == "facts":
                 before.append(_statement(message, extracted.item))
@@ -193,18 +197,29 @@ def _read_instructions(
 
 
 def _statements(
-    message: IncomingMessage, event_text: str, stated: Iterable[Statement], items: Sequence[ExtractedItem]
+    message: IncomingMessage,
+    event_text: str,
+    sentence: str,
+    read: Sequence[ReadClause],
+    items: Sequence[ExtractedItem],
 ) -> Iterator[ExtractedItem]:
     """Yield the statements of a sentence that its other items do not say already.
 
     Parameters:
         event_text: the text of the event, in which the words have their place.
+        read: the clauses of the sentence.
         items: what the rules read in the sentence.
     """
-    said = [content_stems(" ".join(str(item.item.get(name, "")) for name in _SAID_FIELDS)) for item in items]
-    for statement in stated:
+    said = [
+        content_stems(" ".join(str(item.item.get(name, "")) for name in _SAID_FIELDS))
+        for item in items
+        if item.kind not in _NAMING_KINDS
+    ]
+    said.append(frozenset().union(*said))
+    non_factual = statement_modality.NonFactualSpans(sentence.rstrip(".!"))
+    for statement in statements(sentence, read):
         stems = content_stems(statement.text)
-        if any(len(stems & other) >= _SAME_SHARE * len(stems) for other in said):
+        if non_factual.covers(statement.start) or any(len(stems & other) >= _SAME_SHARE * len(stems) for other in said):
             continue
         item: Item = {
             "subject": message.speaker,
@@ -346,9 +361,8 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
 
 
 def _is_plural(subject: str) -> bool:
-    """Return whether a subject is several people: `we`, `my parents`."""
-    words = subject.casefold().split()
-    return words[0] == "we" or words[-1] in vocabulary.PLURAL_NOUNS
+    """Return whether a subject is several people: `my parents`; of `we`, the facts are about the speaker."""
+    return subject.casefold().split()[-1] in vocabulary.PLURAL_NOUNS
 
 
 def _plural(predicate: str) -> str:

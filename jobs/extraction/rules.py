@@ -259,7 +259,8 @@ def _filled(template: str, values: dict[str, str]) -> str:
 
 def _agrees(subject: str, clause: str) -> bool:
     """Return whether the verb agrees with the subject: in `Exam study is hard`, `Exam` is not the subject of `study`."""
-    return subject in ("I", "we", "We") or clause.split(maxsplit=1)[0] not in vocabulary.FIRST_PERSON_VERBS
+    is_first_or_plural = subject in ("I", "we", "We") or subject.rsplit(maxsplit=1)[-1] in vocabulary.PLURAL_NOUNS
+    return is_first_or_plural or clause.split(maxsplit=1)[0] not in vocabulary.FIRST_PERSON_VERBS
 
 
 def is_name(subject: str, *, at_start: bool) -> bool:

@@ -25,10 +25,12 @@ _EMBED_MIN = 0.08
 _OTHER_ACTS = frozenset(("asks", "forgets", "jokes", "quotes", "talks", "rules", "unrules"))
 #: Probability of such an act over which a clause is not kept.
 _OTHER_ACT_MAX = 0.5
-#: Probability of words of another person over which a clause is not kept, and the same after a request for work on a text.
+#: Probability of words of another person over which a clause is not kept.
 _QUOTE_MAX = 0.25
-_QUOTE_DOUBT_MAX = 0.03
+#: Words of a statement; fewer name a thing and say nothing of it.
 _WORDS_MIN = 3
+#: Signs that a statement does not need.
+_END_SIGNS = ".!。！"
 _CHARS_MAX = 300
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{4}")
 #: A clause that says something of the thing before it.
@@ -71,16 +73,12 @@ def _may_matter(part: ReadClause) -> bool:
     return part.keep >= _EMBED_MIN or part.probabilities["act"]["rules"] >= _EMBED_MIN
 
 
-def statements(sentence: str, read: Iterable[ReadClause], *, is_certain: bool) -> Iterator[Statement]:
-    """Yield the statements of a sentence; neighbouring clauses that are kept are one statement.
-
-    Parameters:
-        is_certain: whether these are the speaker's own words, and not perhaps a text to be worked on.
-    """
+def statements(sentence: str, read: Iterable[ReadClause]) -> Iterator[Statement]:
+    """Yield the statements of a sentence; neighbouring clauses that are kept are one statement."""
     parts: list[ReadClause] = []
     before: Clause | None = None
     for part in read:
-        if _is_kept(part, _QUOTE_MAX if is_certain else _QUOTE_DOUBT_MAX):
+        if _is_kept(part):
             parts.append(part if parts else _with_antecedent(sentence, part, before))
         else:
             yield from _joined(sentence, parts)
@@ -96,19 +94,13 @@ def _with_antecedent(sentence: str, part: ReadClause, before: Clause | None) -> 
     return part._replace(clause=Clause(sentence[before.start : part.clause.end], before.start, part.clause.end))
 
 
-def _is_kept(part: ReadClause, quote_max: float) -> bool:
-    """Return whether a clause is worth keeping as a claim of its speaker.
-
-    Parameters:
-        quote_max: the highest probability that these are words of another person.
-    """
+def _is_kept(part: ReadClause) -> bool:
+    """Return whether a clause is worth keeping as a claim of its speaker."""
     text = part.clause.text
     if part.keep < KEEP_MIN or text.endswith("?") or len(text) > _CHARS_MAX:
         return False
-    if len(text.split()) < _WORDS_MIN and _CJK.search(text) is None:
-        return False
     acts = part.probabilities["act"]
-    return acts["quotes"] < quote_max and sum(acts[act] for act in _OTHER_ACTS) < _OTHER_ACT_MAX
+    return acts["quotes"] < _QUOTE_MAX and sum(acts[act] for act in _OTHER_ACTS) < _OTHER_ACT_MAX
 
 
 def _joined(sentence: str, parts: Sequence[ReadClause]) -> Iterator[Statement]:
@@ -116,5 +108,7 @@ def _joined(sentence: str, parts: Sequence[ReadClause]) -> Iterator[Statement]:
     if parts:
         start, end = parts[0].clause.start, parts[-1].clause.end
         best = max(parts, key=lambda part: part.keep)
-        if end - start <= _CHARS_MAX:
-            yield Statement(sentence[start:end].rstrip(".!"), start, end, best.keep, best.most_likely("kind"))
+        text = sentence[start:end].rstrip(_END_SIGNS)
+        is_alone = len(text.split()) < _WORDS_MIN and _CJK.search(text) is None
+        if end - start <= _CHARS_MAX and not is_alone:
+            yield Statement(text, start, start + len(text), best.keep, best.most_likely("kind"))

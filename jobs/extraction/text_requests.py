@@ -29,7 +29,7 @@ _ON_TEXT = (
     r"\b(?:reply|respond|answer|react) to (?:this|that|the|his|her|their|my|him|them|it|an?)\b|\banswer (?:this|that|the|his|her) (?:mail|e-?mail|message|letter|text|comment|review)\b|"
     r"\b(?:what|how) (?:should|do|can|could|would) (?:i|we) (?:say|reply|respond|answer|write)(?: back)?\b|"
     r"\b(?:is|are|was|does|do|would|should|can|which|what|are there|any|find|spot|see)\b[^.!?\n]{0,40}\b(?:sentences?|phrase|grammar|wording|translation|paragraph|punctuation|tense|spelling|following|mistakes?|errors?)\b|"
-    r"\b(?:is|was|does|would) (?:this|that|it|the following)(?: \w{1,12}){0,2} (?:correct|right|grammatical|proper|natural|idiomatic|sound|make sense|ok(?:ay)?|good english)\b|"
+    r"\b(?:is|was|does|would) (?:this|that|it|the following)(?: \w{1,14}){0,2} (?:correct|right|grammatical|proper|natural|idiomatic|sound|make sense|ok(?:ay)?|good english)\b|"
     r"\bwhat (?:does|do|did|is meant by)\b[^.!?\n]{0,60}\bmean\b|\bhow (?:do|would|can|should) (?:you|i|we|one|people) (?:say|translate|phrase|word|write|put)\b|"
     r"\bhow to (?:say|translate|phrase|word)\b|\b(?:fill in|conjugate)\b|\bput (?:this|it|these)\b[^.!?\n]{0,20}\binto\b|\brepeat after me\b|"
     r"\b(?:in|to|into) (?:english|german|french|spanish|italian|portuguese|dutch|polish|russian|chinese|japanese|korean|turkish|arabic|latin)\s?:)"
@@ -103,15 +103,9 @@ _SIGN_OFF = re.compile(
 _HEADER = re.compile(r"^(?:from|to|subject|sent|cc|von|an|betreff|fwd?|re): \S", re.IGNORECASE | re.MULTILINE)
 
 
-def foreign_start(text: str, speaker: str, *, through_requests: bool = False) -> int:
-    """Return the position from which on a message is not surely a statement of `speaker`; its length without one.
-
-    Parameters:
-        through_requests: whether a request for work on a text ends nothing.
-    """
-    starts = (_quoted_start(text), _chat_start(text), _mail_start(text))
-    if not through_requests:
-        starts = (*starts, _request_start(text))
+def foreign_start(text: str, speaker: str) -> int:
+    """Return the position from which on a message is not surely a statement of `speaker`; its length without one."""
+    starts = (_request_start(text), _quoted_start(text), _chat_start(text), _mail_start(text))
     return min(*starts, role_start(text), _addressed_start(text, speaker))
 
 

@@ -43,7 +43,7 @@ def test_a_role_play_makes_no_facts_until_it_is_ended(memory: Recollect) -> None
         ["pretend you are a vampire"],
         ["I live in a castle in Wallachia", "I hate garlic and I'm 300 years old"],
         ["ok game over. I live in Bath"],
-        ["I'm 31"],
+        ["I'm 31 years old"],
     )
     assert stated == {"user lives in Bath", "user age is 31"}
 
@@ -58,7 +58,7 @@ def test_the_client_of_an_expert_speaks_as_himself(memory: Recollect) -> None:
 
 
 def test_a_person_of_the_message_before_is_meant_by_a_pronoun(memory: Recollect) -> None:
-    assert "Tiago age is 4" in facts(memory, ["gnocchi is fine, but Tiago won't eat it"], ["he's four"])
+    assert "Tiago age is 4" in facts(memory, ["gnocchi is fine, but Tiago won't eat it"], ["he's 4 years old"])
 
 
 def test_someone_without_a_name_is_not_the_person_spoken_of_before(memory: Recollect) -> None:

@@ -1,4 +1,4 @@
-"""Conversations in German, Spanish, French, Chinese and Japanese as people type them, and what is known after them."""
+"""Conversations in German, Spanish, French, Chinese and Japanese as people type them, and plain statements."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ from typing import NamedTuple
 
 
 class SelfStatements(NamedTuple):
-    """The messages of a person called Kim, and everything that memory has to read in them."""
+    """The messages of a person called Kim, and questions about them."""
 
     messages: list[str]
-    #: Subject, predicate and object of every fact.
-    facts: set[tuple[str, str, str]]
-    #: Value and key of every preference that is no instruction.
-    preferences: set[tuple[str, str]]
-    #: Relation and name of the people.
-    people: set[tuple[str, str]]
-    #: Topics of the standing instructions.
-    instructions: set[str]
     #: Questions, each with words of its answer.
     questions: list[tuple[str, str]]
 
@@ -35,19 +27,6 @@ GERMAN = SelfStatements(
         "antworte bitte immer kurz",
         "danke dir, bis morgen!",
     ],
-    facts={
-        ("Kim", "name is", "Katrin"),
-        ("Kim", "lives in", "leipzig"),
-        ("Kim", "works as", "krankenschwester"),
-        ("Kim", "works at", "uniklinikum"),
-        ("Kim", "has children", "zwei kinder"),
-        ("Kim", "allergic to", "haselnuesse"),
-        ("Kim", "needs to", "am freitag um 10 zum zahnarzt"),
-        ("Kim", "born on", "14. märz"),
-    },
-    preferences={("dislikes", "Kaffee")},
-    people={("husband", "Tobias")},
-    instructions={"length of answers"},
     questions=[
         ("wo wohne ich?", "leipzig"),
         ("wo arbeite ich?", "uniklinikum"),
@@ -72,19 +51,6 @@ SPANISH = SelfStatements(
         "a partir de ahora responde siempre en español",
         "gracias, hasta mañana!",
     ],
-    facts={
-        ("Kim", "name is", "Lucía"),
-        ("Kim", "lives in", "valencia"),
-        ("Kim", "works as", "enfermera"),
-        ("Kim", "works at", "hospital la fe"),
-        ("Kim", "has children", "dos hijos"),
-        ("Kim", "born on", "14 de marzo"),
-        ("Kim", "allergic to", "avellanas"),
-        ("Kim", "needs to", "ir al dentista a las 10 el viernes"),
-    },
-    preferences={("likes", "bailar salsa")},
-    people={("husband", "Javier")},
-    instructions={"language"},
     questions=[
         ("¿dónde vivo?", "valencia"),
         ("donde trabajo?", "hospital la fe"),
@@ -109,19 +75,6 @@ FRENCH = SelfStatements(
         "réponds-moi toujours en français stp",
         "merci, à demain !",
     ],
-    facts={
-        ("Kim", "name is", "Camille"),
-        ("Kim", "lives in", "nantes"),
-        ("Kim", "works as", "infirmière"),
-        ("Kim", "works at", "CHU"),
-        ("Kim", "has children", "deux enfants"),
-        ("Kim", "born on", "14 mars"),
-        ("Kim", "allergic to", "noisettes"),
-        ("Kim", "needs to", "aller chez le dentiste à 10h vendredi"),
-    },
-    preferences={("dislikes", "le café")},
-    people={("husband", "Julien")},
-    instructions={"language"},
     questions=[
         ("où est-ce que j'habite ?", "nantes"),
         ("ou est-ce que je travaille ?", "CHU"),
@@ -146,19 +99,6 @@ CHINESE = SelfStatements(
         "以后请用中文回答我",
         "谢谢，明天见",
     ],
-    facts={
-        ("Kim", "name is", "王丽"),
-        ("Kim", "lives in", "杭州"),
-        ("Kim", "works as", "护士"),
-        ("Kim", "works at", "浙一医院"),
-        ("Kim", "has children", "两个孩子"),
-        ("Kim", "has pet", "猫 named 豆豆"),
-        ("Kim", "allergic to", "榛子"),
-        ("Kim", "needs to", "周五上午十点我要去看牙医"),
-    },
-    preferences={("dislikes", "香菜")},
-    people={("husband", "张伟")},
-    instructions={"language"},
     questions=[
         ("我住在哪里？", "杭州"),
         ("我在哪儿工作", "浙一医院"),
@@ -184,20 +124,6 @@ JAPANESE = SelfStatements(
         "これからは敬語を使ってください",
         "ありがとう、また明日！",
     ],
-    facts={
-        ("Kim", "name is", "佐藤美咲"),
-        ("Kim", "lives in", "横浜"),
-        ("Kim", "works as", "看護師"),
-        ("Kim", "works at", "大学病院"),
-        ("Kim", "has children", "子供二人"),
-        ("Kim", "has pet", "猫 named タマ"),
-        ("Kim", "born on", "3月14日"),
-        ("Kim", "allergic to", "ヘーゼルナッツ"),
-        ("Kim", "needs to", "金曜日の10時に歯医者に行かないと"),
-    },
-    preferences={("dislikes", "パクチー")},
-    people={("husband", "健太")},
-    instructions={"tone"},
     questions=[
         ("私はどこに住んでいますか？", "横浜"),
         ("私はどこで働いてる？", "大学病院"),
@@ -214,6 +140,59 @@ SELF_STATEMENTS = {
     "chinese": CHINESE,
     "japanese": JAPANESE,
 }
+#: What people plainly say about health, home, work and family, by language.
+PLAIN_STATEMENTS = {
+    "german": (
+        "Ich bin allergisch gegen Nüsse.",
+        "Ich wohne in Graz.",
+        "Ich arbeite als Krankenschwester im Uniklinikum.",
+        "Mein Mann heißt Tobias und wir haben zwei Kinder.",
+    ),
+    "spanish": (
+        "Soy alérgica a los frutos secos.",
+        "Vivo en Valencia y trabajo en Bosch.",
+        "Trabajo de enfermera en el hospital.",
+        "Mi marido se llama Javier y tenemos dos hijos.",
+    ),
+    "french": (
+        "Je suis allergique aux noix.",
+        "J'habite à Lyon avec mon mari.",
+        "Je travaille comme infirmière au CHU.",
+        "Mon mari s'appelle Julien et on a deux enfants.",
+    ),
+    "italian": (
+        "Sono allergico alle noci.",
+        "Abito a Torino con mia moglie.",
+        "Lavoro come infermiera in ospedale.",
+        "Mio marito si chiama Marco e abbiamo due figli.",
+    ),
+    "japanese": (
+        "ナッツアレルギーがあります。",
+        "横浜に住んでいます。",
+        "大学病院で看護師をしています。",
+        "夫の名前は健太で、子供が二人います。",
+    ),
+}
+#: Those that the reader misses: it was trained on some hundred sentences of languages other than English.
+MISSED_STATEMENTS = frozenset(
+    (
+        "Ich bin allergisch gegen Nüsse.",
+        "Ich wohne in Graz.",
+        "Ich arbeite als Krankenschwester im Uniklinikum.",
+        "Soy alérgica a los frutos secos.",
+        "Vivo en Valencia y trabajo en Bosch.",
+        "Trabajo de enfermera en el hospital.",
+        "J'habite à Lyon avec mon mari.",
+        "Je travaille comme infirmière au CHU.",
+        "Sono allergico alle noci.",
+        "Abito a Torino con mia moglie.",
+        "Lavoro come infermiera in ospedale.",
+        "Mio marito si chiama Marco e abbiamo due figli.",
+        "ナッツアレルギーがあります。",
+        "横浜に住んでいます。",
+        "大学病院で看護師をしています。",
+    )
+)
 #: Sentences that state nothing about a person, or that only look like statements.
 NO_STATEMENTS = """
 ich bin müde | ich bin in der Stadt | ich habe Hunger | ich habe eine Frage | ich komme gleich | ich mag dich
@@ -226,6 +205,5 @@ j'ai faim | je viens de manger | j'habite dans un petit appartement | je voudrai
 je suis d'accord | le film s'appelle Amélie | j'aime bien ta réponse | tu peux m'écrire un texte | 我很累
 我在家 | 我有一个问题 | 我想养一只猫 | 他住在上海 | 我喜欢你的回答 | 我叫他来吃饭 | 我是个好人 | 电影叫霸王别姬
 小李住在上海 | 疲れた | 今家にいます | 犬を飼いたいな | 彼は東京に住んでいます | あなたの答えが好きです
-田中さんは犬が好きです | 友達が大阪から来ました | Eu moro em Lisboa e tenho um gato
-Io vivo a Roma e ho un cane | Ik woon in Utrecht en heb een hond
+田中さんは犬が好きです | 友達が大阪から来ました
 """

@@ -34,6 +34,7 @@ from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
 from recollect.events.intake.recalled_context import strip_recalled
+from recollect.jobs.extraction.clauses import clauses
 from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_pasted, is_role_play
@@ -173,6 +174,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "foreign dates": lambda text: [read_dates(text, _NOW, language=name) for name in ("de", "es", "fr", "zh", "ja")],
     "times": lambda text: question_times(text, _NOW),
     "sentences": sentences,
+    "clauses": clauses,
     "procedures": find_procedure,
     "fence": strip_recalled,
     "one line": single_line,

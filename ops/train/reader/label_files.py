@@ -44,9 +44,13 @@ class LabelledSentence:
         return crc32(self.voice.encode()) % _HELD_OUT_SHARE == 0
 
 
-def labelled_sentences() -> Iterator[LabelledSentence]:
-    """Yield the labelled sentences; those of given conversations only where the conversations are."""
-    for path in sorted(FOLDER.glob("*.jsonl")):
+def labelled_sentences(origin: str = "") -> Iterator[LabelledSentence]:
+    """Yield the labelled sentences; those of given conversations only where the conversations are.
+
+    Parameters:
+        origin: `own` or `given`, with which the names of the files begin; empty for all.
+    """
+    for path in sorted(FOLDER.glob(f"{origin}*.jsonl")):
         if path.name.startswith("given") and not DATA.is_dir():
             continue
         for line in path.read_text(encoding="utf-8").splitlines():

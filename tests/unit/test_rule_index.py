@@ -1,29 +1,10 @@
-"""Verb forms and the index of rules by first words."""
+"""The index of rules by the words that they can begin with."""
 
 from __future__ import annotations
 
 import pytest
 
 from recollect.jobs.extraction.rule_index import RuleIndex, first_words
-from recollect.jobs.extraction.verb_forms import third_person, verb_forms
-
-
-def test_regular_and_irregular_verbs_have_their_forms() -> None:
-    forms = verb_forms(["adopt", "bake", "study", "jog", "go"], ["go went gone"])
-    spellings = {spelling for spelling, form in forms.items() if form.base == "go"}
-    assert spellings == {"go", "goes", "went", "gone", "going"}
-    assert {"adopted", "adopting", "baked", "baking", "studies", "studied", "studying", "jogged", "jogging"} <= {*forms}
-    assert forms["adopted"].forms == {"past", "participle"}
-
-
-def test_the_third_person_follows_the_spelling() -> None:
-    assert [third_person(verb) for verb in ("teach", "study", "play", "have", "do")] == [
-        "teaches",
-        "studies",
-        "plays",
-        "has",
-        "does",
-    ]
 
 
 @pytest.mark.parametrize(
