@@ -12,7 +12,8 @@ from collections.abc import Set
 from typing import Literal, NamedTuple
 
 from recollect.jobs.extraction.llm_conversation import LlmConversation, is_question
-from recollect.jobs.extraction.llm_statement import EXAMPLE_NAME, LlmStatement
+from recollect.jobs.extraction.llm_statement import EXAMPLE_NAME, LlmStatement, split_statement
+from recollect.jobs.extraction.predicate_cues import allows
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm.grounding import name_words, without_dates
 from recollect.projections.text.sentences import split_sentences
@@ -22,7 +23,8 @@ from recollect.projections.text.words import WORD
 #: Why a statement is refused. The counter of refusals has them as its label.
 Refusal = Literal[
     "line", "example", "secret", "words", "assistant", "pronoun", "name", "number", "date", "quotation", "question",
-    "supposition", "negation", "tense", "speaker",
+    "supposition", "negation", "tense",
+    "relation", "speaker",
 ]  # fmt: skip
 
 _NOT = re.compile(
@@ -33,13 +35,20 @@ _NOT = re.compile(
 _NOT_DENYING = re.compile(
     r"^\W*no[,.!]|\b(?:no problem|no worries|no idea|no doubt|not only|why not|can['’]?t wait|(?:do not|don['’]?t) forget)\b"
 )
-#: Words of what was and is no more, or of what somebody refuses.
+#: `14, not 40`: what is denied is the word after it.
+_CONTRAST = re.compile(r", (?:and )?(?:not|nicht|no|pas) (\w{1,30})")
+#: Words of what was and is no more.
 _ENDED = re.compile(
-    r"\b(?:used to|no longer|any ?more|stop(?:s|ped)?|quit|gave up|given up|former(?:ly)?|ex|previous(?:ly)?|left|leaves|"
-    r"leaving|sold|cancel\w{0,5}|ended|over|drop(?:ped)?|instead|rather than|only|dislikes?|hates?|avoids?|refus\w{1,4}|free|"
-    r"late|passed away|died|dead|lost|broke up|divorced|mehr|früher|aufgehört|verkauft|statt|ehemalige?\w?)\b"
+    r"\b(?:used to|no longer|any ?more|stop(?:s|ped)?|quit|gave up|given up|former(?:ly)?|ex|previous(?:ly)?|left|sold|"
+    r"cancel\w{0,5}|ended|drop(?:ped)?|passed away|died|dead|broke up|divorced|früher|aufgehört|verkauft|ehemalige?\w?)\b"
 )
-_SUPPOSED = re.compile(r"\b(?:if|imagine|suppose|assuming|pretend|what if|wenn|falls|angenommen|si|se)\b")
+#: Words by which a sentence denies without a `not`, and by which it ends.
+_DENIES = re.compile(
+    r"\b(?:no longer|any ?more|stop(?:s|ped)?|quit|gave up|instead|rather than|only|dislikes?|hates?|avoids?|refus\w{1,4}|"
+    r"declined|free|secret|mehr|statt|nur)\b"
+)
+_ENDS = re.compile(r"\b(?:leaves|leaving|late|lost|over|from)\b")
+_SUPPOSED = re.compile(r"\b(?:if|unless|imagine|suppose|assuming|pretend|what if|wenn|falls|angenommen|si|se)\b")
 _UNSURE = re.compile(
     r"\b(?:would|could|might|may|maybe|perhaps|possibly|wish(?:es)?|hop(?:e|es|ing)|think(?:s|ing)? (?:about|of)|considering|"
     r"should|würde|könnte|vielleicht|quizás|peut-être|forse|talvez)\b|['’]d (?:like|love)\b"
@@ -50,7 +59,7 @@ _KEPT_UNSURE = re.compile(
     r"should|wants?|likes?|plan\w{0,4}|needs?|has to|have to|must|going to|will|wonder\w{0,3}|ask\w{0,3}|dreams?|würde|könnte|"
     r"möchte\w?|vielleicht|plant|überlegt|soll\w{0,3}|quizás|quiere|peut-être|veut|forse|vuole)\b"
 )
-_KEPT_SUPPOSED = re.compile(r"\b(?:if|would|could|might|may|when|wants?|wish\w{0,4}|wenn|falls|würde|si|se)\b")
+_KEPT_SUPPOSED = re.compile(r"\b(?:if|unless|would|could|might|may|when|wants?|wish\w{0,4}|wenn|falls|würde|si|se)\b")
 #: The beginning of a clause that asks, unless it asks for help.
 _ASKING = re.compile(
     r"^\W*(?:and |so |but |or |then |oh |wait |hey )*+(?:(?:what|who|whom|whose|where|when|why|how|which|do|does|did|is|are|"
@@ -58,7 +67,7 @@ _ASKING = re.compile(
     r"(?:wer|was|wo|wann|warum|wie|welche\w?|ist|sind|hast|habt|soll)\b)"
 )
 _FOR_HELP = re.compile(
-    r"\b(?:can|could|will|would) (?:you|u|we) (?!believe|imagine|guess)|\bhelp me\b|\bhow (?:do|can|should) i\b"
+    r"\b(?:can|could|would) (?:you|u|we) (?!believe|imagine|guess)|\bhelp me\b|\bhow (?:do|can|should) i\b"
 )
 _ASKS = re.compile(
     r"\b(?:said|says|told|ask\w{0,3}|wonder\w{0,3}|wants?|consider\w{0,4}|unsure|planning|plans|looking|fragt|möchte|überlegt)\b"
@@ -90,13 +99,24 @@ _HANGING = re.compile(
 )
 _NUMERAL = re.compile(r"\d+(?:[.,:]\d+)*k?\b|\d+")
 _QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{12,300})[\"”“»]")
-_WAS, _IS = re.compile(r"\b(?:was|were|had been)\b"), re.compile(r"\b(?:is|are|['’]s|['’]re|['’]m|am|has|have)\b")
+_WAS, _IS_NOW = re.compile(r"\b(?:was|were|had been)\b"), re.compile(r"\b(?:is|are|am)\b")
+_IS = re.compile(r"\b(?:is|are|am|has|have)\b|['’](?:s|re|m|ve)\b")
 _NUMBER_WORDS = {
-    word: str(at)
-    for at, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+    word: str(offset)
+    for offset, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
 }
 #: Characters of the quoted words that show whether they are the confirmation itself: `yes please`.
 _CONFIRMATION_CHARS = 8
+#: `dr Lindqvist says`, `a neighbour who drums`, `Pelle's last day`, `from Jira to Linear`; all in lower case.
+_REPORTER = re.compile(r"\b(\w{2,30}) (?:says|said|thinks|claims|reckons|told|meint|sagt)\b")
+_DESCRIBED = re.compile(r"\b(\w{2,30}),? (?:who|whose|der|die|que|qui)\b")
+_BELONGS = re.compile(r"\b(\w{2,30})['’]s (\w{2,30}(?: \w{2,30})?)")
+_FROM = re.compile(r"\bfrom (\w{2,30}) to (\w{2,30})")
+#: A number and its unit.
+_UNIT = re.compile(
+    r"(\w{1,12})[ -]?(seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|%|percent|euros?|dollars?|pounds?|kg|g|km|"
+    r"miles?|metres?|meters?|cm|tage?n?|wochen?|monate?n?|jahre?n?)\b"
+)
 #: Share of the quoted words that the line has; a model sets right a spelling, or leaves a word out.
 _QUOTED_SHARE_MIN = 0.75
 
@@ -148,9 +168,7 @@ def _agrees(
     if not all(line.has_day(date) for date in dates):
         return "date"
     confirmed = conversation.confirmed(statement.line).casefold()
-    if not _same_numbers(
-        bare, f"{confirmed} {message.text}", place.words, conversation.session(statement.line).text, line.years()
-    ):
+    if not _same_numbers(bare, line.text, place.words, line.years()):
         return "number"
     if confirmed and message.text.casefold().startswith(place.words[:_CONFIRMATION_CHARS]):
         return None
@@ -165,6 +183,8 @@ def _agrees(
         return "supposition"
     if _turns_round(place, lower):
         return "negation"
+    if not allows(split_statement(text, message.speaker)[1], place.before):
+        return "relation"
     if _changes_tense(place, lower):
         return "tense"
     return None if _same_speaker(text, message, place) else "speaker"
@@ -183,9 +203,9 @@ def _place(words: str, line: str) -> _Place | None:
             return None
         return _Place(best, best, best, best, best)
     sentence = next((part for part in sentences if quote in part), lower)
-    at = sentence.find(quote) if quote in sentence else 0
-    end = at + len(quote) if quote in sentence else len(sentence)
-    begins = max((match.end() for match in _CLAUSE_END.finditer(sentence, 0, at)), default=0)
+    start = sentence.find(quote) if quote in sentence else 0
+    end = start + len(quote) if quote in sentence else len(sentence)
+    begins = max((match.end() for match in _CLAUSE_END.finditer(sentence, 0, start)), default=0)
     ends = next((match.start() for match in _CLAUSE_END.finditer(sentence, end)), len(sentence))
     return _Place(quote, sentence[begins:ends].strip(), sentence[begins:end].strip(), sentence[:end], sentence)
 
@@ -194,7 +214,9 @@ def _has_names(text: str, statement: LlmStatement, conversation: LlmConversation
     """Return whether the session has each name of a sentence; a rule begins with a verb, which is no name."""
     session = conversation.session(statement.line)
     names = [
-        word for at, word in name_words(text) if at or not (statement.kind == "rule" or word.casefold() in _ARTICLES)
+        word
+        for offset, word in name_words(text)
+        if offset or not (statement.kind == "rule" or word.casefold() in _ARTICLES)
     ]
     return all(session.has_name_or_part(name) for name in names)
 
@@ -216,14 +238,19 @@ def _has_thousands(number: str) -> bool:
     return bool(groups) and len(head) <= 3 and all(len(group.rstrip("k")) == 3 for group in groups)
 
 
-def _same_numbers(sentence: str, line: str, words: str, session: str, years: Set[str]) -> bool:
-    """Return whether the line has the numbers of a sentence, and in the order of the words; a name may have one."""
-    numbers, given = _numbers(sentence), {*_numbers(line), *_numbers(session), *years}
-    spelt = {value for word, value in _NUMBER_WORDS.items() if _has_word(word, f"{line} {session}")}
+def _same_numbers(sentence: str, line: str, words: str, years: Set[str]) -> bool:
+    """Return whether the line has the numbers of a sentence, in the order and with the units of the words."""
+    numbers, given = _numbers(sentence), {*_numbers(line), *years}
+    spelt = {value for word, value in _NUMBER_WORDS.items() if _has_word(word, line)}
     if not given.union(spelt).issuperset(numbers):
         return False
     said = [value for word, value in _NUMBER_WORDS.items() if word != "one" and _has_word(word, sentence)]
     if not given.union(spelt).issuperset(said):
+        return False
+    units = {(value, unit.rstrip("s")) for value, unit in _UNIT.findall(words)}
+    amounts = {value for value, _ in units}
+    stated = {(value, unit.rstrip("s")) for value, unit in _UNIT.findall(sentence.casefold())}
+    if any(value in amounts for value, _ in stated - units):
         return False
     order = [number for number in dict.fromkeys(_numbers(words)) if number in numbers]
     return order == [number for number in dict.fromkeys(numbers) if number in order]
@@ -255,44 +282,72 @@ def _is_supposed(place: _Place, text: str) -> bool:
 
 def _turns_round(place: _Place, text: str) -> bool:
     """Return whether one of the words and the sentence denies or ends what the other one states."""
-    denied, ended = _NOT.search(_NOT_DENYING.sub(" ", place.before)), _ENDED.search(place.words)
-    says_not, says_ended = _NOT.search(text), _ENDED.search(text)
-    if (denied or ended) and not (says_not or says_ended):
+    said = set(WORD.findall(text))
+    clause = _CONTRAST.sub(lambda match: match[0] if match[1] in said else " ", place.before)
+    denied, ended = _NOT.search(_NOT_DENYING.sub(" ", clause)), _ENDED.search(place.words)
+    says_not = _NOT.search(text) or _DENIES.search(text)
+    if denied and not says_not:
         return True
-    return bool(says_not) and not (denied or ended or _NOT.search(place.sentence) or _ENDED.search(place.sentence))
+    if ended and not (says_not or _ENDED.search(text) or _ENDS.search(text)):
+        return True
+    return bool(_NOT.search(text)) and not (
+        denied or ended or _NOT.search(place.sentence) or _ENDED.search(place.sentence)
+    )
 
 
 def _changes_tense(place: _Place, text: str) -> bool:
     """Return whether a sentence states as done what the words only intend, or as present what they state as past."""
-    if _WAS.search(place.clause) and not _IS.search(place.clause) and _IS.search(text) and not _WAS.search(text):
+    if _WAS.search(place.clause) and not _IS.search(place.clause) and _IS_NOW.search(text) and not _WAS.search(text):
+        return True
+    past = {word for word in WORD.findall(text) if word.endswith("ed") or word in _PAST} - set(
+        WORD.findall(place.words)
+    )
+    if past and _AHEAD.search(place.words) and not _KEPT_UNSURE.search(text):
         return True
     intended = {stem(match[1]) for match in _INTENDED.finditer(place.lead)}
-    done = {stem(word) for word in WORD.findall(text) if word.endswith("ed")}
-    stated = {stem(word) for word in WORD.findall(place.words) if word.endswith("ed")}
-    return bool(intended & done - stated)
+    return bool(intended & {stem(word) for word in past})
 
 
+#: What is ahead, and irregular forms of what is past.
+_AHEAD = re.compile(r"\b(?:will|going to|gonna|have to|need to|should)\b|['’]ll\b")
+_PAST = frozenset(
+    """sent got bought sold left went came took gave made won lost paid met told kept began became broke brought built
+    chose did drew drove ate fell felt fought found flew forgot grew had heard held knew led let lent put ran read rode
+    saw sang slept spent stood stole swam taught thought threw understood woke wore wrote""".split()
+)
 _INTENDED = re.compile(r"\bto (?:\w{2,8}ly )?(\w{2,20})\b")
 
 
 def _same_speaker(text: str, message: IncomingMessage, place: _Place) -> bool:
     """Return whether a sentence is about the one whom the words are about, as far as pronouns and names show it."""
     lower, speaker = text.casefold(), message.speaker.casefold()
+    if _swaps(lower, place.words):
+        return False
     people = [match for match in _RELATIVE.finditer(place.before) if match[1] in _PEOPLE]
     relatives = [match[1] for match in people]
     for owner, things in _OWNER.findall(text):
         if owner.casefold() != speaker and not set(WORD.findall(things.casefold())).isdisjoint(relatives):
             return False
     subject = next(
-        (word.casefold() for at, word in name_words(text) if at <= _SUBJECT_CHARS and word.casefold() not in _ARTICLES),
+        (
+            word.casefold()
+            for offset, word in name_words(text)
+            if offset <= _SUBJECT_CHARS and word.casefold() not in _ARTICLES
+        ),
         "",
     )
     if not subject or _OWNER.match(text):
         return True
+    reporter = _REPORTER.search(place.before)
+    if reporter is not None and reporter[1] == subject and not (_ASKS.search(lower) or _BELONGS.search(lower)):
+        return False
     said, is_first = WORD.findall(place.words), _FIRST_PERSON.search(place.words)
     if subject == speaker:
         if is_first:
             return True
+        described = _DESCRIBED.search(place.words)
+        if described is not None and described[1] not in lower:
+            return False
         names = [word.casefold() for _, word in name_words(_original(message.text, place.before))]
         if people:
             named = {match[2] for match in people if match[2] in names}
@@ -307,7 +362,16 @@ def _same_speaker(text: str, message: IncomingMessage, place: _Place) -> bool:
     return bool(is_meant) or not _FIRST_PERSON.search(place.sentence)
 
 
+def _swaps(text: str, words: str) -> bool:
+    """Return whether a sentence gives what belongs to one to another, or turns `from A to B` round."""
+    owners = {thing: owner for owner, thing in _BELONGS.findall(words)}
+    if any(owners.get(thing, owner) != owner for owner, thing in _BELONGS.findall(text)):
+        return True
+    source, target = _FROM.search(text), _FROM.search(words)
+    return source is not None and target is not None and source[1] == target[2] != source[2]
+
+
 def _original(line: str, words: str) -> str:
     """Return words as the line writes them."""
-    at = line.casefold().find(words)
-    return line[at : at + len(words)] if at >= 0 else ""
+    start = line.casefold().find(words)
+    return line[start : start + len(words)] if start >= 0 else ""

@@ -15,31 +15,19 @@ from recollect.events.catalogue import FactType
 from recollect.events.instruments import Counter as Metric
 from recollect.jobs.extraction.llm_checks import refusal
 from recollect.jobs.extraction.llm_conversation import LlmConversation
-from recollect.jobs.extraction.llm_statement import LlmStatement, parse_statements
+from recollect.jobs.extraction.llm_statement import LlmStatement, parse_statements, split_statement
 from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.jobs.extraction.standing_instructions import find_instruction, is_risky
 from recollect.jobs.llm.client import LlmClient
-from recollect.projections.projector.predicates import is_listed
+from recollect.jobs.llm.grounding import Evidence, SourceLine
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.text.sentences import END_SIGNS, split_sentences
 
 _REFUSALS = Metric("recollect_llm_refused_statements", "Statements of language models that were kept out", ("reason",))
 #: What an assistant says of itself is less sure than what a user says.
 _CONFIDENCE, _ASSISTANT_CONFIDENCE = 0.8, 0.6
-#: The subject of a sentence: names, and what belongs to them: `Ann's older sister`.
-_SUBJECT = re.compile(
-    r"^(?:The |Die |Der |Das )?[A-ZÀ-Þ][\w.&-]{0,40}(?: [A-ZÀ-Þ][\w.&-]{0,40}){0,3}(?:['’]s?(?: [\w-]{1,30}){1,2}?)?(?= \S+ )"
-)
-#: First words of predicates of two words: `is turning`, `has to`.
-_AUXILIARIES = frozenset(
-    "is was are were has had have will does did can must may no never still wants needs used ist hat wird".split()
-)
-_SMALL_WORDS = frozenset(
-    "in at to of on for with from about as by not up out no longer been a an the in an bei mit von".split()
-)
-_PREDICATE_WORDS_MAX = 4
 #: Words of a sentence that reports what others say: its rule is not the user's own.
 _REPORTED = re.compile(
     r"[\"“”«»]|\b(?:said|says|told|tells|asked|asks|wrote|writes|he|she|they|his|her|their|everyone|people)\b",
@@ -95,7 +83,8 @@ def _items(statement: LlmStatement, message: IncomingMessage) -> list[ExtractedI
     if is_pasted(message.text):
         return []
     if statement.kind == "rule":
-        return [] if message.is_assistant else [ExtractedItem("preferences", _rule(statement, message))]
+        rule = None if message.is_assistant else _rule(statement, message)
+        return [] if rule is None else [ExtractedItem("preferences", rule)]
     return [ExtractedItem("facts", fact_item(statement, message))]
 
 
@@ -118,37 +107,24 @@ def fact_item(statement: LlmStatement, message: IncomingMessage) -> dict[str, An
     return item if kind is None else item | {"type": kind}
 
 
-def split_statement(text: str, speaker: str) -> tuple[str, str, str]:
-    """Return subject, predicate and object of a sentence; joined by spaces they are the sentence again.
+def _rule(statement: LlmStatement, message: IncomingMessage) -> dict[str, Any] | None:
+    """Return the preference of a rule for the assistant; None for one that the user reports or has not given.
 
-    A sentence without a subject in front is the object of what its speaker said.
+    It stands only when the rules read it as an instruction, and as harmless.
     """
-    text = text.rstrip(END_SIGNS + " ")
-    match = _SUBJECT.match(text)
-    if match is None:
-        return speaker, "said", text
-    words = text[match.end() :].split()
-    for count in range(min(_PREDICATE_WORDS_MAX, len(words) - 1), 0, -1):
-        if is_listed(" ".join(words[:count])):
-            return match[0], " ".join(words[:count]), " ".join(words[count:])
-    count = 2 if words[0].casefold() in _AUXILIARIES and len(words) > 2 else 1
-    while count < min(_PREDICATE_WORDS_MAX, len(words) - 1) and words[count].casefold() in _SMALL_WORDS:
-        count += 1
-    return match[0], " ".join(words[:count]), " ".join(words[count:])
-
-
-def _rule(statement: LlmStatement, message: IncomingMessage) -> dict[str, Any]:
-    """Return the preference of a rule for the assistant, in the user's words.
-
-    It stands only when the rules read these words as an instruction of the user, and as harmless.
-    """
-    text = (statement.words or statement.text).rstrip(END_SIGNS + " ")
-    sentence = next((part for part in split_sentences(message.text) if text.casefold() in part.casefold()), "")
-    is_own = bool(sentence) and _REPORTED.search(sentence) is None
-    rule = find_instruction(Sentence(text, ".")) if is_own else None
+    text = statement.text.rstrip(END_SIGNS + " ")
+    words = statement.words.casefold()
+    sentence = next((part for part in split_sentences(message.text) if words in part.casefold()), message.text)
+    own = Evidence([SourceLine(message.speaker, message.text, message.sent_at)])
+    if not words or _REPORTED.search(sentence) or not own.grounds(text):
+        return None
+    # The user's own words are read first: `please no emojis` is plainer than "Use no emojis in answers to Ann".
+    rule = find_instruction(Sentence(statement.words.rstrip(END_SIGNS + " "), ".")) or find_instruction(
+        Sentence(text, ".")
+    )
     item: dict[str, Any] = {"category": "communication", "key": text[:_KEY_CHARS_MAX].casefold(), "value": text}
     if rule is None:
-        item |= {"strength": _RISKY_STRENGTH if is_risky(text) else _STRENGTH, "standing": False}
+        item |= {"strength": _RISKY_STRENGTH if is_risky(message.text) else _STRENGTH, "standing": False}
     else:
         item |= {"category": rule.category or "other", "key": rule.topic}
         item |= {"strength": _RISKY_STRENGTH if rule.is_risky else _STANDING_STRENGTH, "standing": not rule.is_risky}

@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from recollect.projections.projector.predicates import is_listed
+from recollect.projections.text.sentences import END_SIGNS
+
 #: Statements of one answer; a window of eight messages has fewer.
 _STATEMENTS_MAX = 40
 _TEXT_CHARS_MAX = 300
@@ -20,6 +23,17 @@ OTHER = "other"
 KINDS = frozenset(
     "identity home work relation health possession habit preference event plan decision task problem rule ending".split()
 )
+
+#: The subject of a sentence: names, and what belongs to them: `Ann's older sister`.
+_SUBJECT = re.compile(
+    r"^(?:The |Die |Der |Das )?[A-ZÀ-Þ][\w.&-]{0,40}(?: [A-ZÀ-Þ][\w.&-]{0,40}){0,3}(?:['’]s?(?: [\w-]{1,30}){1,2}?)?(?= \S+ )"
+)
+#: First words of predicates of two words: `is turning`, `has to`.
+_AUXILIARIES = frozenset(
+    "is was are were has had have will does did can must may no never still wants needs used ist hat wird".split()
+)
+_SMALL_WORDS = frozenset("in at to of on for with from about as by not up out no longer been in an bei mit von".split())
+_PREDICATE_WORDS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +73,22 @@ def _parsed(line: str) -> LlmStatement | None:
     kind = rest.pop().casefold().strip(" .") if rest and rest[-1].casefold().strip(" .") in KINDS else OTHER
     words = rest[0][:_TEXT_CHARS_MAX].strip(" \"'“”") if rest else ""
     return LlmStatement(line=int(number[1]), text=parts[1].strip(' "“”'), words=words, kind=kind)
+
+
+def split_statement(text: str, speaker: str) -> tuple[str, str, str]:
+    """Return subject, predicate and object of a sentence; joined by spaces they are the sentence again.
+
+    A sentence without a subject in front is the object of what its speaker said.
+    """
+    text = text.rstrip(END_SIGNS + " ")
+    match = _SUBJECT.match(text)
+    if match is None:
+        return speaker, "said", text
+    words = text[match.end() :].split()
+    for count in range(min(_PREDICATE_WORDS_MAX, len(words) - 1), 0, -1):
+        if is_listed(" ".join(words[:count])):
+            return match[0], " ".join(words[:count]), " ".join(words[count:])
+    count = 2 if words[0].casefold() in _AUXILIARIES and len(words) > 2 else 1
+    while count < min(_PREDICATE_WORDS_MAX, len(words) - 1) and words[count].casefold() in _SMALL_WORDS:
+        count += 1
+    return match[0], " ".join(words[:count]), " ".join(words[count:])

@@ -29,6 +29,7 @@ _PREFIX_CHARS = 5
 _SPELLED_CHARS_MIN = 5
 #: A resolved date may differ by a day at both ends, because the model does not know the time zone.
 _TOLERANCE = timedelta(days=1)
+_WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
 _DIGITS = re.compile(r"\d+")
 #: Endings of first words of sentences that are no names: `Decided to …`, `Moving to …`.
 _VERBAL = re.compile(r"(?:ed|ing|ly)$")
@@ -140,15 +141,12 @@ class Evidence:
 
     def has_day(self, date: ReadDate) -> bool:
         """Return whether the lines have a date, or one of the same days a year or a reading of `next Friday` away."""
-        if self._has_date(date):
+        words, (start, end, _) = date.words.casefold(), date.candidates[0]
+        if any(words in line.text.casefold() for line in self.lines):
             return True
-        (start, end, _), shifts = date.candidates[0], (-365, 365)
-        return any(
-            abs(other.start + timedelta(days=days) - start) <= _TOLERANCE
-            and abs(other.end + timedelta(days=days) - end) <= _TOLERANCE
-            for other in self._dates
-            for days in shifts
-        )
+        if not self._dates:
+            return any(_TIME.search(line.text) or start <= line.sent_at < end for line in self.lines)
+        return any(_covers(start, end, other) for other in self._dates)
 
     def has_name_or_part(self, name: str) -> bool:
         """Return whether the lines have a name, another form of it, or a part of a German compound."""
@@ -200,6 +198,16 @@ class Evidence:
             len(other) == len(word) and sorted(other) == sorted(word) and _within_one_edit(word, other)
             for other in self._words
         )
+
+
+def _covers(start: datetime, end: datetime, other: Candidate) -> bool:
+    """Return whether a date of a sentence is one of a line: the same, with its month or year, or a day of its week.
+
+    A day and a month without a year may be those of the year before or after.
+    """
+    if other.end - other.start <= _WEEK and other.start <= start and end <= other.end:
+        return True
+    return any(start <= other.start + shift and other.end + shift <= end for shift in (timedelta(), -_YEAR, _YEAR))
 
 
 # The words, the numbers and the names of one phrase are checked one after the other.

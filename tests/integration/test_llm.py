@@ -75,7 +75,7 @@ def test_what_a_model_reads_is_an_event_and_it_is_not_asked_again(
     memory = open_memory()
     tell(memory, "I am restoring a wooden boat these days", "What a storm!")
     assert read(memory) == 1
-    assert facts(memory) == [("is restoring a", "wooden boat", "active")]
+    assert facts(memory) == [("is restoring", "a wooden boat", "active")]
     (event,) = [event for event in memory.parts.log.read("a", after=0, limit=10) if event.type == "facts.extracted"]
     assert event.data()["extractor"] == "tiny"
     assert read(memory) == 0
@@ -83,7 +83,7 @@ def test_what_a_model_reads_is_an_event_and_it_is_not_asked_again(
     memory.replay("a")
     assert read(memory) == 0
     assert len(server.requests) == 1
-    assert facts(memory) == [("is restoring a", "wooden boat", "active")]
+    assert facts(memory) == [("is restoring", "a wooden boat", "active")]
 
 
 def test_a_request_is_plain_text_and_the_conversation_is_fenced_as_data(
@@ -141,7 +141,7 @@ def test_what_the_rules_read_on_a_bad_day_the_model_reads_later(
     server.behaviour = lambda _: _READ
     again = open_memory()
     assert read(again) == 1
-    assert sorted(facts(again)) == [("is restoring a", "wooden boat", "active"), ("lives in", "Porto", "active")]
+    assert sorted(facts(again)) == [("is restoring", "a wooden boat", "active"), ("lives in", "Porto", "active")]
 
 
 def test_a_model_that_is_configured_later_reads_from_then_on(

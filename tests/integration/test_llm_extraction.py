@@ -16,9 +16,8 @@ from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.extraction.item_merge import added_items
 from recollect.jobs.extraction.llm_checks import refusal
 from recollect.jobs.extraction.llm_conversation import LlmConversation
-from recollect.jobs.extraction.llm_extractor import split_statement
 from recollect.jobs.extraction.llm_reading import read_by_llm
-from recollect.jobs.extraction.llm_statement import LlmStatement, parse_statements
+from recollect.jobs.extraction.llm_statement import LlmStatement, parse_statements, split_statement
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 
 _ANSWERS = Path(__file__).parents[2] / "ops" / "llm"
@@ -98,7 +97,7 @@ def test_a_restart_and_a_replay_ask_nothing(chat: Chat) -> None:
     before = chat.memory.facts("a")["items"]
     chat.memory.replay("a")
     assert chat.memory.facts("a")["items"] == before
-    assert [item["object"] for item in before] == ["wooden boat"]
+    assert [item["object"] for item in before] == ["a wooden boat"]
     assert len(chat.server.requests) == requests
 
 
@@ -116,11 +115,7 @@ def test_an_answer_is_read_line_by_line() -> None:
 
 def test_the_parts_of_a_sentence_are_the_sentence() -> None:
     assert split_statement("Ann lives in Porto.", "Ann") == ("Ann", "lives in", "Porto")
-    assert split_statement("Ann's older sister has moved to Rome.", "Ann") == (
-        "Ann's older sister",
-        "has moved to",
-        "Rome",
-    )
+    assert split_statement("Ann's sister has moved to Rome.", "Ann") == ("Ann's sister", "has moved to", "Rome")
     assert split_statement("everything is fine", "Ann") == ("Ann", "said", "everything is fine")
 
 
@@ -167,7 +162,8 @@ def _message(at: int, line: str, start: datetime) -> IncomingMessage:
 
 
 @pytest.mark.parametrize(
-    ("name", "right_min", "wrong_max"), [("strong_answers.txt", 0.95, 0.12), ("held_out_answers.txt", 0.8, 0.3)]
+    ("name", "right_min", "wrong_max"),
+    [("strong_answers.txt", 0.95, 0.12), ("held_out_answers.txt", 0.85, 0.2), ("third_answers.txt", 0.85, 0.35)],
 )
 def test_right_answers_of_a_strong_model_are_accepted_and_wrong_ones_are_not(
     name: str, right_min: float, wrong_max: float

@@ -115,7 +115,7 @@ def test_a_pause_is_seen_in_health_and_metrics_until_the_server_answers(
     tell_and_extract(memory, "I live in Braga.")
     eventually(lambda: health_report(memory.parts)["llm"]["state"] == "ready")
     tell_and_extract(memory, _BOAT)
-    assert "wooden boat" in objects(memory)
+    assert "a wooden boat" in objects(memory)
     assert health_report(memory.parts)["status"] == "ok"
     assert gauges(memory)["recollect_llm_paused"] == 0
     lines = [record.message for record in caplog.records if "language model" in record.message]
@@ -197,7 +197,7 @@ def test_a_namespace_without_a_usable_answer_does_not_stop_the_others(
     assert len(server.requests) == 1
     assert health_report(memory.parts)["llm"]["paused_namespaces"] == 1
     tell_and_extract(memory, _BOAT)
-    assert objects(memory) == ["wooden boat"]
+    assert objects(memory) == ["a wooden boat"]
 
 
 @pytest.mark.parametrize(
