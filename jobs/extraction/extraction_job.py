@@ -53,6 +53,8 @@ from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
 
+#: The name of the cursor of `llm_reading.py`.
+LLM_CURSOR = "llm reading"
 #: The extractor that events record when no language model was used.
 RULES = "rules"
 #: Latest statements that a correction may refer to.
@@ -135,7 +137,7 @@ def _extraction(
             source_events=sources,
             through=last.version,
             # Without a language model, none has to read these messages later.
-            llm_through=None if context.llm is None else snapshot.progress.job_cursor("llm reading"),
+            llm_through=None if context.llm is None else snapshot.progress.job_cursor(LLM_CURSOR),
             extractor=RULES,
             items=by_kind(items, settings.extraction.extraction_confidence_min),
         )

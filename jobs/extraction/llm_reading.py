@@ -15,6 +15,7 @@ from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import (
+    LLM_CURSOR,
     attributed,
     by_kind,
     conversations_before,
@@ -31,8 +32,6 @@ from recollect.jobs.job_settings import QUIET_US
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
 
-#: The name of the job's cursor.
-CURSOR = "llm reading"
 #: Messages and characters of one window: a small model loses the thread in more, and a request stays under 2,000 tokens.
 _MESSAGES_MAX = 8
 _CHARS_MAX = 4_000
@@ -59,7 +58,7 @@ def reading_due_us(context: JobContext, namespace: str, now_us: int) -> int | No
     if context.llm is None or not context.llm.may_read(namespace):
         return None
     with context.read_models.reading(namespace) as snapshot:
-        unread = snapshot.progress.first_turn_after(snapshot.progress.job_cursor(CURSOR))
+        unread = snapshot.progress.first_turn_after(snapshot.progress.job_cursor(LLM_CURSOR))
     return None if unread is None else now_us + _AGAIN_US
 
 
@@ -68,7 +67,7 @@ def _reading(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
     llm = context.llm
     if llm is None:
         return []
-    through = snapshot.progress.job_cursor(CURSOR)
+    through = snapshot.progress.job_cursor(LLM_CURSOR)
     window = list(_window(context.log, namespace, through, snapshot))
     if not window:
         return []

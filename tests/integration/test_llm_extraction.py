@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -10,8 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.llm_chat import LATER_US, Chat, llm_chat, sentences
+from support.events import message
+from support.llm_chat import LATER_US, START, Chat, llm_chat, sentences
 
+from recollect import Recollect
+from recollect.api.settings import load_settings
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.extraction.item_merge import added_items
 from recollect.jobs.extraction.llm_checks import refusal
@@ -180,3 +184,19 @@ def test_the_example_of_the_prompt_is_refused() -> None:
     message = _message(0, "Ann: my hamster Qwibble turned 900", datetime(2026, 1, 5, tzinfo=UTC))
     statement = LlmStatement(line=1, text="Ann's hamster Qwibble turned 900.", words="my hamster Qwibble turned 900")
     assert refusal(statement, LlmConversation([message], {})) == "example"
+
+
+@pytest.mark.skipif("RECOLLECT_TEST_LLM_URL" not in os.environ, reason="no model: `ops/llm serve` says how to have one")
+def test_a_real_model_answers_within_the_form_and_removes_nothing(tmp_path: Path) -> None:
+    model = {"llm": "qwen2.5-coder:1.5b", "llm_base_url": os.environ["RECOLLECT_TEST_LLM_URL"]}
+    settings = load_settings(data=tmp_path, embedding_model="none", llm_timeout_seconds=280, **model)
+    with Recollect(settings=settings, workers=False) as memory:
+        memory.append("a", [message("I live in Porto with my cat Biscuit.", name="Ann", occurred_at=START)])
+        extract(memory.parts.job_context, "a", LATER_US)
+        by_rules = memory.facts("a")["items"]
+        read_by_llm(memory.parts.job_context, "a", LATER_US)
+        assert all(fact in memory.facts("a")["items"] for fact in by_rules)
+        llm = memory.parts.job_context.llm
+        assert llm is not None
+        status = llm.status()
+        assert (status["requests_today"], status["tokens_today"] < 1_000) == (1, True)
