@@ -192,20 +192,23 @@ class LlmSettings(BaseModel):
     llm: str | None = None
     #: The URL of an OpenAI-compatible server; `llm` is then the name of the model on that server.
     llm_base_url: str | None = None
-    #: Seconds that one request may take. One request that takes longer pauses the model for all namespaces.
-    llm_timeout_seconds: Annotated[float, Field(gt=0)] = 30
+    #: The namespaces whose texts may be sent to the model, as patterns: `["*"]` is all, `[]` none.
+    llm_namespaces: tuple[str, ...] = ("*",)
+    #: Seconds that the first request may take; from then on the time-out follows the measured speed of the server. One
+    #: request that takes longer pauses the model for all namespaces.
+    llm_timeout_seconds: Annotated[float, Field(gt=0)] = 120
     #: Tokens, of prompts and answers together, that may be used in a day (UTC). The last answer may exceed it.
     llm_tokens_per_day: Annotated[int, Field(ge=0)] = 500_000
     #: Tokens of one answer, with the reasoning of the model; together with a prompt of about 6,000 tokens they must fit
     #: in the context of the model.
-    llm_answer_tokens_max: Annotated[int, Field(ge=256)] = 4_096
+    llm_answer_tokens_max: Annotated[int, Field(ge=256)] = 2_048
     #: Consecutive failures after which all namespaces use only the rules for `llm_pause_seconds`. A namespace whose
     #: messages get no usable answer is left to the rules alone, and counts once.
     llm_failures_max: Annotated[int, Field(ge=1)] = 3
     #: Seconds of that pause.
     llm_pause_seconds: Annotated[float, Field(gt=0)] = 300
-    #: Messages that one request reads at least, unless the conversation has been quiet for five minutes.
-    llm_messages_min: Annotated[int, Field(ge=1)] = 10
+    #: Messages that one request reads at least, unless the conversation has been quiet for five minutes; 8 at most.
+    llm_messages_min: Annotated[int, Field(ge=1)] = 6
 
 
 class JobSettings(BaseModel):

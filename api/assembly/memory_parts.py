@@ -148,6 +148,8 @@ def open_parts(
     local_catch_up = LocalCatchUp(read_models, active_model.vectors) if is_cache else None
     reranker = Reranker(settings.retrieval.reranker) if settings.retrieval.reranker else None
     llm = LlmClient(settings.llm, data) if settings.llm.llm else None
+    if llm is not None and workers:
+        llm.start_check()
     job_context = JobContext(log=log, read_models=read_models, vectors=active_model.vectors, settings=settings, llm=llm)
     run_store = open_run_store(settings.queue.broker, data)
     backlog = BacklogMonitor(log, read_models, active_model.vectors, run_store)

@@ -221,13 +221,16 @@ class Staging:
 
 
 def _check_through(draft: EventDraft, version: int, index: int) -> None:
-    """Refuse a `through` over the event's own version, since the job would skip all events up to it."""
-    through = orjson.loads(draft.payload).get("through")
-    if through is not None and through > version:
+    """Refuse a version of the last event read over the event's own, since the job would skip all events up to it."""
+    payload = orjson.loads(draft.payload)
+    for field in ("through", "llm_through"):
+        through = payload.get(field)
+        if through is None or through <= version:
+            continue
         raise InvalidEvent(
             f"{through} is over {version}, the version of this event, so events that are not recorded yet would count "
-            "as read; leave `through` out",
-            field=f"events.{index}.payload.through",
+            f"as read; leave `{field}` out",
+            field=f"events.{index}.payload.{field}",
         )
 
 

@@ -95,6 +95,9 @@ class Extraction(Payload):
     source_events: Annotated[tuple[Name, ...], Field(min_length=1)]
     #: Version of the last event read; the next extraction begins after it.
     through: Annotated[int, Field(ge=1)] | None = None
+    #: Version of the last event that a language model has read; that of `through` when absent, so that a model that is
+    #: configured later reads the messages from then on.
+    llm_through: Annotated[int, Field(ge=0)] | None = None
     facts: tuple[Fact, ...] = ()
     #: Facts that failed the quality gate: stored for inspection, never retrieved.
     rejected: tuple[Fact, ...] = ()

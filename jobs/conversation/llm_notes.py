@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
 from recollect.jobs.llm.grounding import SENTENCE_SHARE_MIN, Evidence, SourceLine
-from recollect.jobs.llm.item_answer import ItemAnswer, LlmItem, LongText
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -23,16 +23,23 @@ _REFLECTED_SHARE_MIN = 0.2
 _DATE = re.compile(r"^\[(\d{4}-\d\d-\d\d)\] ")
 
 
-class LlmNote(LlmItem):
+#: A note of an answer: `12: Ann …`, also with brackets or a dash.
+_NOTE = re.compile(r"^\W{0,3}(\d{1,4})\W{1,3}(\S.{0,499})$")
+#: Notes of one answer.
+_NOTES_MAX = 100
+
+
+class _Note(NamedTuple):
     """A note, with the number of its line."""
 
-    text: LongText
+    line: int
+    text: str
 
 
-class LlmNotes(ItemAnswer):
-    """The answer of a language model that observes or reflects."""
-
-    notes: tuple[LlmNote, ...] = ()
+def _parse_notes(answer: str) -> list[_Note] | None:
+    """Return the notes of an answer; None when it has none."""
+    matches = (_NOTE.match(line.strip()) for line in answer.splitlines()[:_NOTES_MAX])
+    return [_Note(int(match[1]), match[2]) for match in matches if match is not None] or None
 
 
 def turns_of_request(turns: Sequence[EpisodeRow]) -> list[EpisodeRow]:
@@ -48,7 +55,7 @@ def turns_of_request(turns: Sequence[EpisodeRow]) -> list[EpisodeRow]:
 def observe_by_llm(llm: LlmClient, namespace: str, turns: Sequence[EpisodeRow], tokens_max: int) -> list[str] | None:
     """Return the model's notes on `turns`, each with its date; None without a grounded note."""
     lines = [f"[{number}] {line}" for number, line in enumerate(turn_lines(turns), start=1)]
-    answer = llm.ask(namespace, "observe", lines, LlmNotes)
+    answer = llm.ask(namespace, "observe", lines, _parse_notes)
     if answer is None:
         return None
     dates = [f"{turn.sent_at:%Y-%m-%d}" for turn in turns]
@@ -60,7 +67,7 @@ def reflect_by_llm(llm: LlmClient, namespace: str, notes: Sequence[str], tokens_
     if sum(map(estimate_tokens, notes)) > _REQUEST_TOKENS_MAX:
         return None
     lines = [f"[{number}] {note}" for number, note in enumerate(notes, start=1)]
-    answer = llm.ask(namespace, "reflect", lines, LlmNotes, tokens_max=tokens_max)
+    answer = llm.ask(namespace, "reflect", lines, _parse_notes, tokens_max=tokens_max)
     if answer is None:
         return None
     dates = [match[1] if (match := _DATE.match(note)) else "" for note in notes]
@@ -70,16 +77,16 @@ def reflect_by_llm(llm: LlmClient, namespace: str, notes: Sequence[str], tokens_
     return condensed if is_enough else None
 
 
-def _grounded(answer: LlmNotes, evidence: Evidence, dates: Sequence[str], tokens_max: int) -> list[str]:
+def _grounded(answer: Sequence[_Note], evidence: Evidence, dates: Sequence[str], tokens_max: int) -> list[str]:
     """Return the notes that the evidence grounds, in the order of their lines, within `tokens_max`.
 
     Parameters:
         dates: the date of each line; empty without one.
     """
     notes: list[str] = []
-    for note in sorted(answer.notes, key=lambda note: note.line):
+    for note in sorted(answer, key=lambda note: note.line):
         text = _DATE.sub("", note.text)
-        if note.line > len(dates) or not evidence.grounds(text, SENTENCE_SHARE_MIN):
+        if not 0 < note.line <= len(dates) or not evidence.grounds(text, SENTENCE_SHARE_MIN):
             continue
         date = dates[note.line - 1]
         line = f"[{date}] {text}" if date else text

@@ -13,7 +13,7 @@ from recollect.jobs.derivation.derived_events import Summary, conversation_compa
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
-from recollect.jobs.summarising.summaries import summary_text
+from recollect.jobs.summarising.summaries import CALLER_SECONDS_MAX, summary_text
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
@@ -106,8 +106,7 @@ def _compaction(
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in old])
     summary_tokens_max = max(16, min(summary_tokens // 2, int(settings.compaction.compressed_share * source_tokens)))
     by_turn = [vectors.get(turn.version) for turn in old]
-    # The caller waits for the window, so that a malformed answer is not asked for again.
-    text = summary_text(context.llm, namespace, old, by_turn, summary_tokens_max, retries=0)
+    text = summary_text(context.llm, namespace, old, by_turn, summary_tokens_max, seconds_max=CALLER_SECONDS_MAX)
     return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]
 
 

@@ -33,7 +33,8 @@ def facts_extracted(
     occurred_at_us: int,
     *,
     source_events: Sequence[str],
-    through: int,
+    through: int | None = None,
+    llm_through: int | None = None,
     extractor: str,
     items: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> EventDraft:
@@ -42,17 +43,20 @@ def facts_extracted(
     Parameters:
         last_id, occurred_at_us: the id and the time of the last event that was read.
         source_events: the ids of the messages that the items come from.
-        through: the version of the last event that was read.
+        through: the version of the last event that the rules have read; None in an event of a language model.
+        llm_through: the version of the last event that a language model has read; None without one.
         extractor: the name of the language model, or `rules`.
         items: the items by field of the payload.
     """
+    versions = {"through": through, "llm_through": llm_through}
+    read = {name: version for name, version in versions.items() if version is not None}
     return draft(
         {
-            "id": derived_id("extract", last_id),
+            "id": derived_id("extract" if through is not None else "llm", last_id),
             "type": "facts.extracted",
             "occurred_at": datetime_of(occurred_at_us),
             "actor": "extraction",
-            "payload": {"source_events": source_events, "through": through, "extractor": extractor, **items},
+            "payload": {"source_events": source_events, "extractor": extractor} | read | {**items},
         }
     )
 

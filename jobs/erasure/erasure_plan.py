@@ -233,7 +233,7 @@ class _Selection:
 
     def _is_affected_extraction(self, payload: dict[str, Any], *, used: bool) -> bool:
         """Return whether an extraction read erased events, also as the context of other messages."""
-        has_items = len(payload.keys() - {"source_events", "through", "extractor"}) > 0
+        has_items = len(payload.keys() - {"source_events", "through", "llm_through", "extractor"}) > 0
         if (used and has_items) or (self._read_by_model and payload.get("extractor") != "rules"):
             self._resets_extraction = True
         return used or self._resets_extraction

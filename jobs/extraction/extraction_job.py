@@ -1,4 +1,7 @@
-"""Extraction job: reads each message once, by rules and a language model, and appends the extracted items."""
+"""Extraction job: reads each message once by rules, and appends the extracted items.
+
+A language model reads the messages behind the rules, in a job of its own: `llm_reading.py`.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,7 @@ from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
-from recollect.jobs.extraction.item_merge import merged_items, sources_of
-from recollect.jobs.extraction.llm_extractor import extract_by_llm
+from recollect.jobs.extraction.item_merge import sources_of
 from recollect.jobs.extraction.rule_extractor import (
     SECONDS_MAX,
     ExtractedItem,
@@ -49,11 +51,12 @@ from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.projector.stated_fact import voice_of
 from recollect.projections.queries.knowledge_queries import PriorStatement
-from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
 
+#: The name of the cursor of `llm_reading.py`.
+LLM_CURSOR = "llm reading"
 #: The extractor that events record when no language model was used.
 RULES = "rules"
 #: Latest statements that a correction may refer to.
@@ -84,12 +87,6 @@ _PAYLOADS: dict[str, type[Payload]] = {
 _DEFERRED_KINDS = ("questions", "dates")
 #: Kinds whose items have the time at which they were said.
 _DATED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "preferences", "relationships"))
-#: Earlier messages of each conversation that a language model reads as context: they name whom pronouns mean.
-_EARLIER_TURNS_MAX = 8
-#: Characters of the messages that one request to a language model reads: about 3,000 tokens, which any model's context has.
-_LLM_CHARS_MAX = 12_000
-#: Latest statements of memory that a request shows.
-_LLM_STATEMENTS_MAX = 30
 #: Kinds whose items have their speaker, when it is not their subject.
 _ATTRIBUTED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "relationships"))
 #: Roles whose messages are read; tools and systems state nothing about people.
@@ -120,26 +117,19 @@ def _extraction(
     """
     settings = context.settings
     through = snapshot.progress.job_cursor("extraction")
-    uses_llm = context.llm is not None
-    chars_max = _LLM_CHARS_MAX if uses_llm else None
     messages, last = _next_messages(
-        context.log, namespace, through, snapshot, settings.extraction.extraction_messages_max, chars_max
+        context.log, namespace, through, snapshot, settings.extraction.extraction_messages_max
     )
     if last is None:
         return []
-    is_full = uses_llm and sum(len(message.text) for message in messages) >= _LLM_CHARS_MAX
-    is_short = len(messages) < settings.llm.llm_messages_min and not is_full
-    if uses_llm and is_short and now_us - last.occurred_at_us < QUIET_US:
-        # The conversation is going on; one request then reads more messages.
-        return []
     started_seconds = time.thread_time()
-    items, extractor = _extract_items(context, namespace, snapshot, messages, seconds_max)
-    said_us = _said_us(items, messages, last)
-    items = _recordable(_dated(_attributed(items, messages), messages, said_us))
+    items = _extract_items(context, namespace, snapshot, messages, seconds_max)
+    said_us = said_at_us(items, messages, last)
+    items = recordable(dated(attributed(items, messages), messages, said_us))
     quiet = now_us - last.occurred_at_us >= QUIET_US
     deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
     deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
-    if deferred and not uses_llm and len(messages) < settings.extraction.extraction_messages_max:
+    if deferred and len(messages) < settings.extraction.extraction_messages_max:
         return []
     sources = list(dict.fromkeys(id for extracted in items for id in sources_of(extracted.item))) or [last.id]
     return [
@@ -148,56 +138,44 @@ def _extraction(
             said_us,
             source_events=sources,
             through=last.version,
-            extractor=extractor,
-            items=_by_kind(items, settings.extraction.extraction_confidence_min),
+            # Without a language model, none has to read these messages later.
+            llm_through=None if context.llm is None else snapshot.progress.job_cursor(LLM_CURSOR),
+            extractor=RULES,
+            items=by_kind(items, settings.extraction.extraction_confidence_min),
         )
     ]
 
 
 def _extract_items(
     context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
-) -> tuple[list[ExtractedItem], str]:
-    """Return the items of `messages` and the name of the extractor: the rules, or the language model that adds to them."""
+) -> list[ExtractedItem]:
+    """Return the items that the rules read in `messages`."""
     before = [
         *snapshot.knowledge.open_tasks(_OPEN_TASKS_MAX),
         *snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX),
     ]
-    statements_before = len(before)
-    by_rules: list[ExtractedItem] = []
-    conversations = _conversations(snapshot)
+    items: list[ExtractedItem] = []
+    conversations = conversations_before(snapshot, snapshot.progress.job_cursor("extraction"))
     has_assistant = any(message.is_assistant for message in messages)
-    messages = [*_outside_of_play(messages, conversations)]
+    messages = [*outside_of_play(messages, conversations)]
     embed = _embed(context)
     for message in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
         conversation = conversations.of(message.session_id)
         conversation.has_assistant |= has_assistant
-        by_rules += _extract_by_rules(namespace, message, before, conversation, embed, seconds_max)
-    by_rules += extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
-    if context.llm is None or not messages:
-        return by_rules, RULES
-    statements = before[:statements_before][-_LLM_STATEMENTS_MAX:]
-    read_by_rules = before[statements_before:]
-    earlier = _earlier_turns(snapshot, messages)
-    by_llm = extract_by_llm(context.llm, namespace, messages, earlier, statements, read_by_rules)
-    if by_llm is None:
-        return by_rules, RULES
-    if by_llm and all(extracted.kind == "rejected" for extracted in by_llm):
-        # A model that only invents has not read the messages.
-        return [*by_llm, *by_rules], RULES
-    return merged_items(by_rules, by_llm, context.settings.extraction.extraction_confidence_min), context.llm.name
+        items += _extract_by_rules(namespace, message, before, conversation, embed, seconds_max)
+    return items + extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
 
 
-def _conversations(snapshot: Snapshot) -> Conversations:
-    """Return the states of the sessions before the messages that are read."""
-    through = snapshot.progress.job_cursor("extraction")
+def conversations_before(snapshot: Snapshot, through: int) -> Conversations:
+    """Return the states of the sessions at the version `through`."""
     return Conversations(
         lambda session_id: snapshot.sessions.earlier_turns(session_id, through=through, limit=EARLIER_TURNS_MAX)
     )
 
 
-def _outside_of_play(messages: Iterable[IncomingMessage], conversations: Conversations) -> Iterator[IncomingMessage]:
+def outside_of_play(messages: Iterable[IncomingMessage], conversations: Conversations) -> Iterator[IncomingMessage]:
     """Yield the messages without what people say in a role play, which is nothing about them."""
     for message in messages:
         if message.is_assistant:
@@ -206,16 +184,6 @@ def _outside_of_play(messages: Iterable[IncomingMessage], conversations: Convers
         own = conversations.of(message.session_id).outside_of_play(message.text)
         if own.strip():
             yield message if own == message.text else message._replace(text=own)
-
-
-def _earlier_turns(snapshot: Snapshot, messages: Sequence[IncomingMessage]) -> dict[str | None, Sequence[EarlierTurn]]:
-    """Return the messages before `messages`, by session."""
-    through = snapshot.progress.job_cursor("extraction")
-    sessions = dict.fromkeys(message.session_id for message in messages if message.session_id is not None)
-    return {
-        session_id: snapshot.sessions.earlier_turns(session_id, through=through, limit=_EARLIER_TURNS_MAX)
-        for session_id in sessions
-    }
 
 
 def _embed(context: JobContext) -> Embed | None:
@@ -257,33 +225,29 @@ def _said_by(speaker: str, extracted: ExtractedItem) -> ExtractedItem:
 
 
 def _next_messages(
-    log: EventLog, namespace: str, after: int, snapshot: Snapshot, messages_max: int, chars_max: int | None
+    log: EventLog, namespace: str, after: int, snapshot: Snapshot, messages_max: int
 ) -> tuple[list[IncomingMessage], RecordedEvent | None]:
     """Return messages after the version `after`, and the last message event that was read.
 
     Parameters:
         messages_max: number of messages.
-        chars_max: characters after which no further message is read; None for any number.
     """
     messages: list[IncomingMessage] = []
     last: RecordedEvent | None = None
-    chars_left = chars_max
-    while after < snapshot.version and len(messages) < messages_max and (chars_left is None or chars_left > 0):
+    while after < snapshot.version and len(messages) < messages_max:
         events = log.read(namespace, after=after, limit=min(1_000, snapshot.version - after))
         offsets = snapshot.episodes.utc_offsets([event.version for event in events])
         for event in events:
             after = event.version
             if event.type == "message.added":
                 last = event
-                incoming = _incoming_messages(event, offsets)
-                messages += incoming
-                chars_left = None if chars_left is None else chars_left - sum(len(it.text) for it in incoming)
-                if len(messages) >= messages_max or (chars_left is not None and chars_left <= 0):
+                messages += incoming_messages(event, offsets)
+                if len(messages) >= messages_max:
                     break
     return messages, last
 
 
-def _incoming_messages(event: RecordedEvent, offsets: Mapping[int, int]) -> list[IncomingMessage]:
+def incoming_messages(event: RecordedEvent, offsets: Mapping[int, int]) -> list[IncomingMessage]:
     """Return the message of an event, or a message for each of its turns; none for tools and systems.
 
     Parameters:
@@ -311,7 +275,7 @@ def _incoming_messages(event: RecordedEvent, offsets: Mapping[int, int]) -> list
     ]
 
 
-def _said_us(items: Sequence[ExtractedItem], messages: Sequence[IncomingMessage], last: RecordedEvent) -> int:
+def said_at_us(items: Sequence[ExtractedItem], messages: Sequence[IncomingMessage], last: RecordedEvent) -> int:
     """Return the time of the latest message that has items; of the last one when none has.
 
     A message without items leaves no trace when it is erased, so the time of the event is not its own.
@@ -321,7 +285,7 @@ def _said_us(items: Sequence[ExtractedItem], messages: Sequence[IncomingMessage]
     return max(times, default=last.occurred_at_us)
 
 
-def _attributed(items: Iterable[ExtractedItem], messages: Sequence[IncomingMessage]) -> Iterator[ExtractedItem]:
+def attributed(items: Iterable[ExtractedItem], messages: Sequence[IncomingMessage]) -> Iterator[ExtractedItem]:
     """Yield the items; what a message says about others than its speaker has the speaker."""
     speakers: dict[str, set[str]] = {}
     for message in messages:
@@ -337,7 +301,7 @@ def _attributed(items: Iterable[ExtractedItem], messages: Sequence[IncomingMessa
         yield extracted
 
 
-def _dated(
+def dated(
     items: Iterable[ExtractedItem], messages: Sequence[IncomingMessage], event_us: int
 ) -> Iterator[ExtractedItem]:
     """Yield the items with the time of their message, unless it is the time of the event."""
@@ -349,7 +313,7 @@ def _dated(
         yield extracted
 
 
-def _recordable(items: Iterable[ExtractedItem]) -> list[ExtractedItem]:
+def recordable(items: Iterable[ExtractedItem]) -> list[ExtractedItem]:
     """Return the valid items that fit in one event: an invalid item, such as a long word, must not block the job."""
     recordable: list[ExtractedItem] = []
     bytes_left = _BYTES_MAX
@@ -364,7 +328,7 @@ def _recordable(items: Iterable[ExtractedItem]) -> list[ExtractedItem]:
     return recordable
 
 
-def _by_kind(items: Sequence[ExtractedItem], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
+def by_kind(items: Sequence[ExtractedItem], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
     """Return the payloads by kind; facts below `confidence_min` become rejected facts."""
     kinds: dict[str, list[dict[str, Any]]] = {}
     for kind, item in items:

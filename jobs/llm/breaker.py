@@ -12,16 +12,17 @@ from collections.abc import Callable
 from typing import Literal
 
 #: What a failed request says about the server. slow: no answer in time. unavailable: an error, or no connection.
-#: unusable: it answers, but not with what it was asked for, or it refuses the text.
-Failure = Literal["slow", "unavailable", "unusable"]
+#: unusable: it answers, but not with what it was asked for, or it refuses the text. refused: the model is unknown,
+#: or the key is missing or wrong.
+Failure = Literal["slow", "unavailable", "unusable", "refused"]
 
 
 class Breaker:
     """The pauses of one server. Safe to use from many threads.
 
     Parameters:
-        failures_max: consecutive failures after which all requests pause; one slow request is enough. Unusable answers
-            count once for each namespace and pause.
+        failures_max: consecutive failures after which all requests pause; one slow or refused request is enough.
+            Unusable answers count once for each namespace and pause.
         pause_seconds: the length of a pause. The first request after it ends the pause or begins another one.
         clock: returns monotonic seconds.
     """
@@ -71,7 +72,7 @@ class Breaker:
                 } | {namespace: now}
             self._failures += 1
             was_paused = self._paused_at is not None
-            if was_paused or failure == "slow" or self._failures >= self._failures_max:
+            if was_paused or failure in ("slow", "refused") or self._failures >= self._failures_max:
                 self._paused_at = now
             return self._paused_at is not None and not was_paused
 

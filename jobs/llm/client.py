@@ -1,41 +1,40 @@
-"""LLM client: asks a language model for typed answers.
+"""LLM client: asks a language model for plain text, which the caller parses; neither tools nor a schema are needed.
 
-A failure of any kind returns None, and the caller uses its rules instead.
+A failure of any kind returns None, and the caller uses its rules instead. Secrets never leave: they are redacted here,
+in the one place that all requests pass.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from fnmatch import fnmatchcase
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from typing import Any, TypeVar
 
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import InvalidInput, short_text
 from recollect.events.instruments import Counter, Histogram
+from recollect.events.intake.secrets import find_secrets, redact
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import captures_content, span
 from recollect.jobs.job_settings import LlmSettings
 from recollect.jobs.llm.breaker import Breaker, Failure
+from recollect.jobs.llm.model_call import ModelCall, UnusableAnswer, failure_of
 from recollect.jobs.llm.shared_pause import PAUSE_NAME, Pause, SharedPause
+from recollect.jobs.llm.speed import Speed
 from recollect.jobs.llm.spend import Spend
 from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.tokens import estimate_tokens
-
-if TYPE_CHECKING:
-    from pydantic_ai import Agent
 
 _logger = logging.getLogger(__name__)
 
@@ -49,24 +48,17 @@ _SECONDS = Histogram(
 )
 _TOKENS = Counter("recollect_llm_tokens", "Tokens that language models have used", ("provider", "model", "direction"))
 
-#: Further requests after malformed output.
-RETRIES = 2
-#: Seconds that a call may take in addition to the time-outs of its requests.
+#: Seconds that a call may take in addition to the time-out of its request.
 _SLACK_SECONDS = 5.0
 #: Answers that are kept for a job that plans again, because another event was appended in the meantime.
 _ANSWERS_MAX = 32
 
-Output = TypeVar("Output", bound=BaseModel)
-
-
-class Hello(BaseModel):
-    """The answer to a probe; any object is one."""
-
-    is_there: bool = True
-
+Output = TypeVar("Output")
 
 #: The instructions of a probe.
-_PROBE = "Answer that you are there."
+_PROBE = "Answer with one word."
+#: Tokens of an answer as a share of the conversation, and in addition, by which the expected time is estimated.
+_ANSWER_SHARE, _ANSWER_TOKENS = 0.5, 200
 
 
 class LlmClient:
@@ -89,45 +81,87 @@ class LlmClient:
         self.name = settings.llm
         self._settings = settings
         self._spend = Spend(data / "llm-spend.json")
+        self._speed = Speed(settings.llm_timeout_seconds)
         self._breaker = Breaker(settings.llm_failures_max, settings.llm_pause_seconds)
         self._shared_pause = SharedPause(data / PAUSE_NAME)
         self._lock = threading.Lock()
         #: Whether the log says that the budget is spent.
         self._is_spent_logged = False
-        self._answers: BoundedCache[str, BaseModel] = BoundedCache(_ANSWERS_MAX)
+        self._answers: BoundedCache[str, str] = BoundedCache(_ANSWERS_MAX)
+        #: The requests that are under way, by the hash of their text: a second caller waits for the same answer.
+        self._flights: dict[str, Future[str | None]] = {}
+        #: Why the model of the settings cannot be used, such as a missing key; None while nothing is wrong with it.
+        self._setup_problem: str | None = None
         # One event loop for all calls, because an HTTP client can only be used in the loop that created it.
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="recollect-llm", daemon=True)
         self._thread.start()
-        self._model: Any = None
+        self._call = ModelCall(settings.llm, settings, self._count)
         #: The request that finds out after a pause whether the server answers; None before the first pause.
         self._probe: Future[Any] | None = None
+
+    def may_read(self, namespace: str) -> bool:
+        """Return whether texts of a namespace may be sent, and the model is neither paused nor over its budget."""
+        if not any(fnmatchcase(namespace, pattern) for pattern in self._settings.llm_namespaces) or self._is_spent():
+            return False
+        return self._shared_pause.current() is None
 
     def ask(
         self,
         namespace: str,
         prompt: str,
         lines: Sequence[str],
-        output: type[Output],
+        parse: Callable[[str], Output | None],
         *,
         tokens_max: int | None = None,
-        retries: int = RETRIES,
+        seconds_max: float | None = None,
     ) -> Output | None:
-        """Return the model's answer; None when the budget or the breaker allows no request, or the request failed.
+        """Return the parsed answer; None when the namespace, the budget or the breaker allows no request, or it failed.
 
         Parameters:
             prompt: the name of a file in `prompts`.
-            lines: the conversation; it is marked as data in the request.
-            output: the type of the answer.
+            lines: the conversation; it is marked as data in the request, and its secrets are redacted.
+            parse: returns the value of an answer; None for an unusable one.
             tokens_max: the length that the model is asked to keep to; None: any.
-            retries: further requests after malformed output; 0 when a caller waits for the answer.
+            seconds_max: the longest time-out, when a caller waits for the answer.
         """
-        text = fence([single_line(line) for line in lines])
-        instructions = _prompt(prompt) + ("" if tokens_max is None else f"\nAnswer in at most {tokens_max} tokens.\n")
+        if not any(fnmatchcase(namespace, pattern) for pattern in self._settings.llm_namespaces):
+            return None
+        text = fence([single_line(_without_secrets(line)) for line in lines])
+        instructions = _prompt(prompt) + ("" if tokens_max is None else f"\nWrite at most {tokens_max // 2} words.\n")
         key = sha256("\0".join((instructions, text)).encode(errors="replace")).hexdigest()
         cached = self._answers.get(key)
-        if isinstance(cached, output):
-            return cached
+        if cached is not None:
+            return parse(cached)
+        with self._lock:
+            flight = self._flights.get(key)
+            is_first = flight is None
+            if flight is None:
+                flight = self._flights[key] = Future()
+        if not is_first:
+            answer = flight.result()
+            return None if answer is None else parse(answer)
+        answer = None
+        try:
+            answer = self._answer(namespace, prompt, instructions, text, parse, seconds_max)
+            if answer is not None:
+                self._answers.put(key, answer)
+        finally:
+            with self._lock:
+                del self._flights[key]
+            flight.set_result(answer)
+        return None if answer is None else parse(answer)
+
+    def _answer(
+        self,
+        namespace: str,
+        purpose: str,
+        instructions: str,
+        text: str,
+        parse: Callable[[str], object],
+        seconds_max: float | None,
+    ) -> str | None:
+        """Return the text of an answer that can be parsed; None without one."""
         if self._is_spent() or self._shared_pause.current() is not None:
             return None
         if self._breaker.seconds_left() == 0 or self._shared_pause.is_over():
@@ -135,12 +169,34 @@ class LlmClient:
             return None
         if not self._breaker.allows(namespace):
             return None
-        answer = self._request(namespace, prompt, instructions, text, output, retries)
-        if answer is None:
-            return None
-        self._breaker.succeeded(namespace)
-        self._answers.put(key, answer)
+        self._spend.add({"words_sent": len(text.split())})
+        answer = self._request(namespace, purpose, instructions, text, parse, seconds_max)
+        if answer is not None:
+            self._breaker.succeeded(namespace)
         return answer
+
+    def note_seen(self, words: int) -> None:
+        """Count the words of messages that are to be read."""
+        self._spend.add({"words_seen": words})
+
+    def _count(self, usage: Mapping[str, float]) -> None:
+        """Count the tokens and the cost of a request."""
+        self._spend.add(usage)
+        _TOKENS.add(*self._call.provider, "input", amount=int(usage["input_tokens"]))
+        _TOKENS.add(*self._call.provider, "output", amount=int(usage.get("output_tokens", 0)))
+
+    def start_check(self) -> None:
+        """Look in the background whether the model can be used, so that a missing key is shown at the start."""
+        asyncio.run_coroutine_threadsafe(self._check(), self._loop)
+
+    async def _check(self) -> None:
+        problem = await self._call.setup_problem()
+        if problem is not None:
+            self._note_setup(problem)
+
+    def _note_setup(self, problem: str) -> None:
+        self._setup_problem = problem
+        _logger.warning("The language model %s cannot be used, and rules do its work: %s", self.name, problem)
 
     def _start_probe(self) -> None:
         """Ask the server after a pause whether it answers, in the background, unless that is under way.
@@ -150,14 +206,16 @@ class LlmClient:
         with self._lock:
             if self._probe is not None and not self._probe.done():
                 return
-            self._probe = asyncio.run_coroutine_threadsafe(self._ask(_PROBE, "Hello", Hello, 0), self._loop)
+            self._probe = asyncio.run_coroutine_threadsafe(
+                self._call.ask(_PROBE, "Hello", self._speed.seconds(10, 10)), self._loop
+            )
         self._probe.add_done_callback(self._probed)
 
     def _probed(self, probe: Future[Any]) -> None:
         """End the pause when the server has answered; begin another one when it has not."""
         error = None if probe.cancelled() else probe.exception()
-        failure = None if error is None else _failure(error)
-        _REQUESTS.add(*self._provider, "probe", failure or "answered")
+        failure = None if error is None else failure_of(error)
+        _REQUESTS.add(*self._call.provider, "probe", failure or "answered")
         if probe.cancelled():
             return
         if error is not None and failure != "unusable":
@@ -168,10 +226,16 @@ class LlmClient:
         _logger.warning("The language model %s answers again.", self.name)
 
     def _request(
-        self, namespace: str, purpose: str, instructions: str, text: str, output: type[Output], retries: int
-    ) -> Output | None:
+        self,
+        namespace: str,
+        purpose: str,
+        instructions: str,
+        text: str,
+        parse: Callable[[str], object],
+        seconds_max: float | None,
+    ) -> str | None:
         """Return the answer to one call, which is counted and traced; None when it failed."""
-        provider, model = self._provider
+        provider, model = self._call.provider
         attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": provider,
@@ -180,11 +244,17 @@ class LlmClient:
         }
         if captures_content():
             attributes |= {"gen_ai.system_instructions": instructions, "gen_ai.input.messages": text}
+        tokens = estimate_tokens(text)
+        expected = min(int(_ANSWER_SHARE * tokens) + _ANSWER_TOKENS, self._settings.llm_answer_tokens_max)
+        seconds = self._speed.seconds(tokens + estimate_tokens(instructions), expected)
+        seconds = seconds if seconds_max is None else min(seconds, seconds_max)
         started = time.perf_counter()
-        future = asyncio.run_coroutine_threadsafe(self._ask(instructions, text, output, retries), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._call.ask(instructions, text, seconds), self._loop)
         with span(f"chat {model}", attributes) as current:
             try:
-                answer, tokens = future.result(self._settings.llm_timeout_seconds * (retries + 1) + _SLACK_SECONDS)
+                answer = future.result(seconds + _SLACK_SECONDS)
+                if parse(answer.text) is None:
+                    raise UnusableAnswer(f"the answer to {purpose} is not in the form that it was asked for")
             except (Exception, FutureTimeout) as error:
                 future.cancel()
                 failure = self._failed(namespace, error)
@@ -193,16 +263,12 @@ class LlmClient:
                 return None
             finally:
                 _SECONDS.observe(time.perf_counter() - started, provider, model, purpose)
+            self._speed.answered(answer.input_tokens, answer.output_tokens, time.perf_counter() - started)
+            self._setup_problem = None
             _REQUESTS.add(provider, model, purpose, "answered")
-            current.set("gen_ai.usage.input_tokens", tokens[0])
-            current.set("gen_ai.usage.output_tokens", tokens[1])
-        return answer
-
-    @property
-    def _provider(self) -> tuple[str, str]:
-        """Return the provider and the model in the name, such as `openai:gpt-5-mini`."""
-        provider, separator, model = self.name.partition(":")
-        return (provider, model) if separator else ("unknown", self.name)
+            current.set("gen_ai.usage.input_tokens", answer.input_tokens)
+            current.set("gen_ai.usage.output_tokens", answer.output_tokens)
+        return answer.text
 
     def forget_answers(self, _namespace: str) -> None:
         """Drop the answers in memory, which may have words of erased events."""
@@ -210,16 +276,22 @@ class LlmClient:
 
     def status(self) -> dict[str, Any]:
         """Return the fields for health: the model, its state, the tokens of today and the pauses."""
-        tokens = self._spend.tokens_today()
+        today = self._spend.today()
         pause = self._pause()
-        is_spent = tokens >= self._settings.llm_tokens_per_day
+        is_spent = today["tokens"] >= self._settings.llm_tokens_per_day
+        state = "ready" if pause is None else "paused"
         return {
             "model": self.name,
-            "state": "budget spent" if is_spent else "ready" if pause is None else "paused",
-            "tokens_today": tokens,
+            "state": "budget spent" if is_spent else "not usable" if self._setup_problem else state,
+            "tokens_today": int(today["tokens"]),
             "tokens_per_day": self._settings.llm_tokens_per_day,
+            "requests_today": int(today["requests"]),
+            "words_seen_today": int(today["words_seen"]),
+            "words_sent_today": int(today["words_sent"]),
+            "cost_usd_today": round(today["cost_usd"], 4),
+            "tokens_per_second": self._speed.tokens_per_second(),
             "paused_until": None if pause is None else rfc3339(pause.until_us // 1_000_000 * 1_000_000),
-            "pause_reason": None if pause is None else pause.reason,
+            "pause_reason": self._setup_problem if pause is None else pause.reason,
             "paused_namespaces": self._breaker.paused_namespaces(),
         }
 
@@ -230,6 +302,8 @@ class LlmClient:
                 f"the language model's {self._settings.llm_tokens_per_day} tokens of today are spent, and rules do its "
                 "work until midnight UTC; raise RECOLLECT_LLM_TOKENS_PER_DAY if that is too early"
             )
+        if self._setup_problem is not None:
+            return f"the language model {self.name} cannot be used, and rules do its work: {self._setup_problem}"
         pause = self._pause()
         if pause is None:
             return None
@@ -273,7 +347,9 @@ class LlmClient:
 
     def _failed(self, namespace: str, error: BaseException) -> Failure:
         """Record a failed request; log it when it begins a pause. Return what the error says about the server."""
-        failure = _failure(error)
+        failure = failure_of(error)
+        if failure == "slow":
+            self._speed.timed_out()
         # Health shows it to operators. The log does not: a server may quote the text that it was sent.
         reason = short_text(error)
         seconds = self._settings.llm_pause_seconds
@@ -297,96 +373,13 @@ class LlmClient:
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
                 task.cancel()
-        client: Any = getattr(self._model, "client", None)
-        if client is not None:
-            await client.close()
-
-    async def _ask(
-        self, instructions: str, text: str, output: type[Output], retries: int
-    ) -> tuple[Output, tuple[int, int]]:
-        """Return the answer, and the tokens of the requests and of the answers."""
-        # The import takes a second, so it happens only when a model is used.
-        from pydantic_ai import Agent, RunUsage, TextOutput, ToolOutput, UsageLimits  # noqa: PLC0415
-
-        seconds = self._settings.llm_timeout_seconds
-        agent: Agent[Any, Output] = Agent(
-            self._open_model(),
-            # Servers without tool calls answer with the JSON as text.
-            output_type=[ToolOutput(output, name="answer"), TextOutput(_parser(output))],
-            instructions=instructions,
-            retries=retries,
-            model_settings={
-                "timeout": seconds,
-                # `timeout` is that of a read; a server that sends a byte now and then never exceeds it.
-                "request_timeout": seconds,
-                # A slow server costs one time-out, not one for each attempt of the HTTP client.
-                "max_retries": 0,
-                "max_tokens": self._settings.llm_answer_tokens_max,
-                "temperature": 0.0,
-            },
-        )
-        usage = RunUsage()
-        try:
-            result = await agent.run(text, usage=usage, usage_limits=UsageLimits(request_limit=retries + 1))
-        finally:
-            # Failed requests use tokens too. A server that timed out, or counts nothing, gives no number.
-            input_tokens = usage.input_tokens or (0 if usage.total_tokens else estimate_tokens(instructions + text))
-            self._spend.add(usage.total_tokens or input_tokens)
-            _TOKENS.add(*self._provider, "input", amount=input_tokens)
-            _TOKENS.add(*self._provider, "output", amount=usage.output_tokens)
-        return result.output, (input_tokens, usage.output_tokens)
-
-    def _open_model(self) -> Any:
-        """Return the model of the settings; create it at the first call."""
-        if self._model is None:
-            if self._settings.llm_base_url is None:
-                from pydantic_ai.models import infer_model  # noqa: PLC0415
-
-                self._model = infer_model(self.name)
-            else:
-                from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
-                from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
-
-                from recollect.jobs.llm.limited_client import limited_client  # noqa: PLC0415
-
-                provider = OpenAIProvider(
-                    base_url=self._settings.llm_base_url,
-                    api_key=os.environ.get("OPENAI_API_KEY") or "none",
-                    http_client=limited_client(),
-                )
-                self._model = OpenAIChatModel(self.name.removeprefix("openai:"), provider=provider)
-        return self._model
+        await self._call.close()
 
 
-def _failure(error: BaseException) -> Failure:
-    """Return what an error says about the server."""
-    from pydantic_ai import exceptions  # noqa: PLC0415
-
-    if isinstance(error, TimeoutError | exceptions.ModelRequestTimeout | exceptions.ModelTimeoutError):
-        return "slow"
-    if isinstance(error, exceptions.ModelAuthenticationError | exceptions.ModelNotFoundError):
-        return "unavailable"
-    unusable = (
-        exceptions.UnexpectedModelBehavior,
-        exceptions.UsageLimitExceeded,
-        # Such as a text that a filter of the server refuses.
-        exceptions.ModelRequestRejectedError,
-    )
-    return "unusable" if isinstance(error, unusable) else "unavailable"
-
-
-def _parser(output: type[Output]) -> Any:
-    """Return a function that reads the answer of a model that writes JSON instead of calling a tool."""
-    from pydantic_ai import ModelRetry  # noqa: PLC0415
-
-    def parse(text: str) -> Output:
-        start, end = text.find("{"), text.rfind("}")
-        try:
-            return output.model_validate_json(text[start : end + 1])
-        except ValidationError as error:
-            raise ModelRetry(f"Answer with the tool, or with its JSON only: {short_text(error)}") from None
-
-    return parse
+def _without_secrets(line: str) -> str:
+    """Return a line without passwords, PINs, codes, keys, cards and accounts."""
+    secrets = find_secrets(line)
+    return redact(line, secrets, {secret.kind: "redacted" for secret in secrets}) if secrets else line
 
 
 @cache

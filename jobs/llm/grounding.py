@@ -12,25 +12,24 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from recollect.projections.text.date_reading import SURE, Candidate, ReadDate, read_dates
+from recollect.projections.text.date_reading import Candidate, ReadDate, read_dates
 from recollect.projections.text.names import NOT_NAMES
 from recollect.projections.text.segments import is_unsegmented_script, ngrams
-from recollect.projections.text.sentences import opens_sentence, split_sentences
+from recollect.projections.text.sentences import opens_sentence
 from recollect.projections.text.stems import stem
 from recollect.projections.text.words import STOP_WORDS, WORD, distinct_words
 
 #: Share of the words of a phrase that its source must have.
 SHARE_MIN = 0.6
 #: Share of the words of a sentence of a summary, which joins words of several lines by its own.
-SENTENCE_SHARE_MIN = 0.5
+SENTENCE_SHARE_MIN = 0.3
 #: Letters of the beginning that two forms of a word share: `practised`, `practices`.
 _PREFIX_CHARS = 5
 #: Letters of a word in which one wrong letter is a spelling mistake; shorter words are other words.
 _SPELLED_CHARS_MIN = 5
 #: A resolved date may differ by a day at both ends, because the model does not know the time zone.
 _TOLERANCE = timedelta(days=1)
-#: Days between two readings of `next Friday`.
-_READING_DAYS = timedelta(days=8)
+_WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
 _DIGITS = re.compile(r"\d+")
 #: Endings of first words of sentences that are no names: `Decided to …`, `Moving to …`.
 _VERBAL = re.compile(r"(?:ed|ing|ly)$")
@@ -38,14 +37,6 @@ _NUMBER_WORDS = {
     word: str(value)
     for value, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
 }
-_PRONOUNS = frozenset(
-    """
-    he she it they him her them his its their theirs hers there that this those these er sie es ihn ihm ihr ihnen sein
-    seine ihre dort das él ella ello ellos ellas lo la los las le les su sus eso allí il elle ils elles lui leur son sa
-    ele ela eles elas dele dela isso lei loro он она оно они его её их там
-    """.split()
-)
-_PRONOUN_SIGN = re.compile("[他她它]|彼|それ|그녀|그는|그것")
 #: Words of a time expression that the date reader does not resolve, such as `three Fridays from now`.
 _TIME = re.compile(
     r"\b(?:\w{2,8}day|week\w{0,4}|weekend|month|year|ago|from now|tomorrow|yesterday|morgen|gestern|heute|woche|monat|"
@@ -104,12 +95,6 @@ class Evidence:
         return tuple(candidate for date in self._read_dates for candidate in date.candidates)
 
     @cached_property
-    def _sure_dates(self) -> tuple[Candidate, ...]:
-        """The ranges that are sure if their words are a date at all, which the model has judged."""
-        tops = ((date.candidates[0], sum(other.probability for other in date.candidates)) for date in self._read_dates)
-        return tuple(top for top, whole in tops if top.probability >= SURE * whole)
-
-    @cached_property
     def _read_dates(self) -> tuple[ReadDate, ...]:
         return tuple(date for line in self.lines for date in read_dates(line.text, line.sent_at))
 
@@ -118,19 +103,11 @@ class Evidence:
 
         Numbers and dates are not counted: `has_numbers` checks each of them.
         """
-        terms = {term for term in _terms(_without(phrase, self._dates_of(phrase, None))) if not term.isdigit()}
+        terms = {term for term in _terms(without_dates(phrase, self._dates_of(phrase, None))) if not term.isdigit()}
         if not terms:
             return _DIGITS.search(phrase) is not None or bool(self._dates_of(phrase, None))
         present = sum(term in self._terms or self._has_form_of(term) for term in terms)
         return present >= share * len(terms)
-
-    def has_name(self, name: str) -> bool:
-        """Return whether every word of `name` is in the lines."""
-        words = WORD.findall(name.casefold())
-        return bool(words) and all(
-            self._has_name_word(word) or (is_unsegmented_script(word) and self._terms.issuperset(ngrams(word)))
-            for word in words
-        )
 
     def has_numbers(self, phrase: str, sent_at: datetime | None = None) -> bool:
         """Return whether the lines have every number of `phrase`, and speak of each of its dates.
@@ -141,7 +118,7 @@ class Evidence:
         dates = self._dates_of(phrase, sent_at)
         if not all(self._has_date(date) for date in dates):
             return False
-        rest = _without(phrase, dates)
+        rest = without_dates(phrase, dates)
         numbers = [_number(digits) for digits in _DIGITS.findall(rest)]
         # "One" is mostly a pronoun.
         numbers += [
@@ -149,23 +126,39 @@ class Evidence:
         ]
         return self._numbers.issuperset(numbers)
 
+    @cached_property
+    def text(self) -> str:
+        """The lines and their speakers as one text."""
+        return "\n".join(f"{line.speaker} {line.text}" for line in self.lines)
+
+    def years(self) -> set[str]:
+        """Return the years of the dates of the lines, which a sentence may name alone: `two years ago (2024)`."""
+        return {str(candidate.start.year) for candidate in self._dates}
+
+    def dates_of(self, phrase: str) -> Sequence[ReadDate]:
+        """Return the dates of a phrase, counted from the last line."""
+        return self._dates_of(phrase, None)
+
+    def has_day(self, date: ReadDate) -> bool:
+        """Return whether the lines have a date, or one of the same days a year or a reading of `next Friday` away."""
+        words, (start, end, _) = date.words.casefold(), date.candidates[0]
+        if any(words in line.text.casefold() for line in self.lines):
+            return True
+        if not self._dates:
+            return any(_TIME.search(line.text) or start <= line.sent_at < end for line in self.lines)
+        return any(_covers(start, end, other) for other in self._dates)
+
+    def has_name_or_part(self, name: str) -> bool:
+        """Return whether the lines have a name, another form of it, or a part of a German compound."""
+        name = name.casefold()
+        if self._has_name_word(name) or stem(name) in self._terms or name.removesuffix("s") in self._words:
+            return True
+        return any(len(word) > _PREFIX_CHARS and word in name for word in self._words)
+
     def has_names(self, phrase: str) -> bool:
         """Return whether the lines have every capitalised word of `phrase` that may be a name."""
-        names = map(str.casefold, _names(_without(phrase, self._dates_of(phrase, None))))
+        names = [word.casefold() for _, word in name_words(without_dates(phrase, self.dates_of(phrase)))]
         return all(self._has_name_word(name) or stem(name) in self._terms for name in names)
-
-    def with_read_dates(self, phrase: str) -> str:
-        """Return `phrase` with the day of the lines in place of another reading of it: `next Friday` has two."""
-        for date in self._dates_of(phrase, None):
-            start = date.candidates[0].start
-            near = [other for other in self._sure_dates if abs(other.start - start) <= _READING_DAYS]
-            if not self._has_date(date) and len(near) == 1 and near[0].end - near[0].start == timedelta(days=1):
-                phrase = phrase.replace(date.words, f"{near[0].start:%Y-%m-%d}")
-        return phrase
-
-    def has_pronoun(self) -> bool:
-        """Return whether a line has a pronoun, which a model replaces by a name of the conversation."""
-        return not self._words.isdisjoint(_PRONOUNS) or any(_PRONOUN_SIGN.search(line.text) for line in self.lines)
 
     def _dates_of(self, phrase: str, sent_at: datetime | None) -> Sequence[ReadDate]:
         return _dates(phrase, sent_at or self.lines[-1].sent_at) if self.lines else ()
@@ -179,17 +172,13 @@ class Evidence:
             return any(start - _TOLERANCE <= other.start and other.end <= end + _TOLERANCE for other in self._dates)
         return any(_TIME.search(line.text) for line in self.lines)
 
-    def speaks_of(self, moment: datetime) -> bool:
-        """Return whether a sure date of the lines contains `moment`."""
-        return any(date.start - _TOLERANCE <= moment <= date.end + _TOLERANCE for date in self._sure_dates)
-
     def grounds(self, phrase: str, share: float = SHARE_MIN) -> bool:
         """Return whether the lines have the words, the names, the numbers and the dates of a phrase."""
         return self.has_words(phrase, share) and self.has_numbers(phrase) and self.has_names(phrase)
 
-    def grounded_sentences(self, text: str) -> list[str]:
-        """Return the sentences of a summary that the lines ground: their names, numbers, dates and most words."""
-        return [sentence for sentence in split_sentences(text) if self.grounds(sentence, SENTENCE_SHARE_MIN)]
+    def grounded_sentences(self, sentences: Iterable[str]) -> list[str]:
+        """Return the sentences that the lines ground: their names, numbers, dates and some of their words."""
+        return [sentence for sentence in sentences if self.grounds(sentence, SENTENCE_SHARE_MIN)]
 
     def _has_form_of(self, term: str) -> bool:
         """Return whether the lines have another form of a word, or the word with one wrong letter."""
@@ -209,6 +198,16 @@ class Evidence:
             len(other) == len(word) and sorted(other) == sorted(word) and _within_one_edit(word, other)
             for other in self._words
         )
+
+
+def _covers(start: datetime, end: datetime, other: Candidate) -> bool:
+    """Return whether a date of a sentence is one of a line: the same, with its month or year, or a day of its week.
+
+    A day and a month without a year may be those of the year before or after.
+    """
+    if other.end - other.start <= _WEEK and other.start <= start and end <= other.end:
+        return True
+    return any(start <= other.start + shift and other.end + shift <= end for shift in (timedelta(), -_YEAR, _YEAR))
 
 
 # The words, the numbers and the names of one phrase are checked one after the other.
@@ -244,21 +243,21 @@ def _each_term(words: Iterable[str]) -> Iterator[str]:
             yield stemmed[:-1] + "y" if stemmed.endswith("i") else stemmed
 
 
-def _without(phrase: str, dates: Iterable[ReadDate]) -> str:
+def without_dates(phrase: str, dates: Iterable[ReadDate]) -> str:
     """Return a phrase without its dates."""
     for date in dates:
         phrase = phrase.replace(date.words, " ")
     return phrase
 
 
-def _names(text: str) -> Iterator[str]:
-    """Yield the capitalised words of `text` that may be names."""
+def name_words(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the places and the capitalised words of `text` that may be names."""
     for match in WORD.finditer(text):
         word = match.group()
         if len(word) < 2 or not word[0].isupper() or word.casefold() in NOT_NAMES or word.casefold() in STOP_WORDS:
             continue
         if not (opens_sentence(text, match.start()) and _VERBAL.search(word)):
-            yield word
+            yield match.start(), word
 
 
 def _number(digits: str) -> str:

@@ -13,6 +13,7 @@ from recollect.jobs.derivation.job_context import Job, JobContext
 from recollect.jobs.erasure.care_transfer import transfer_care
 from recollect.jobs.erasure.retention import is_retained, retain, retention_due_us
 from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.extraction.llm_reading import read_by_llm, reading_due_us
 from recollect.jobs.forgetting.forget_events import forget
 from recollect.jobs.queue.nightly import compact
 
@@ -78,6 +79,10 @@ def _retention_basis(context: JobContext) -> str:
     return _hash(context.settings.retention.model_dump_json())
 
 
+def _reading_basis(context: JobContext) -> str:
+    return _hash(context.settings.llm.model_dump_json())
+
+
 def _archive_basis(_: JobContext) -> str:
     return _hash(str(_SEALED_EVENTS_MIN))
 
@@ -112,6 +117,7 @@ def seal(context: JobContext, namespace: str, _: int) -> int:
 LIVE_JOBS: dict[str, LiveJob] = {
     "forget": LiveJob(forget),
     "extract": LiveJob(extract),
+    "read": LiveJob(read_by_llm),
     "care": LiveJob(transfer_care),
     "observe": LiveJob(observe),
 }
@@ -120,5 +126,7 @@ SCHEDULED_JOBS: dict[str, ScheduledJob] = {
     "compact": ScheduledJob(compact, "0 3 * * *", _compaction_basis, due_us=compaction_due_us),
     "retain": ScheduledJob(retain, "0 4 * * *", _retention_basis, is_retained, retention_due_us),
     "repair": ScheduledJob(repair, "0 5 * * *", _embedding_basis),
+    # What was not read while the model was paused or out of budget.
+    "read": ScheduledJob(read_by_llm, "*/15 * * * *", _reading_basis, due_us=reading_due_us),
     "seal": ScheduledJob(seal, "0 6 * * sun", _archive_basis, _has_many_events),
 }

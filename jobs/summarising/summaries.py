@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
-
-from pydantic import BaseModel, Field
 
 from recollect.jobs.derivation.derived_events import Summary
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.llm.client import RETRIES, LlmClient
+from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
 from recollect.jobs.llm.grounding import Evidence
 from recollect.jobs.summarising.extractive import summarise
@@ -19,19 +16,15 @@ from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import estimate_tokens
 
-
-class LlmSummary(BaseModel):
-    """The answer of a language model that summarises a conversation."""
-
-    summary: Annotated[str, Field(min_length=1)]
-
-
 #: Tokens that a summary may use however short its sources are: a sentence needs as many.
 _TOKENS_MIN = 30
 #: Tokens of the longest summary; an event has room for them.
 _TOKENS_MAX = 16_000
-#: How many times its budget a language model's summary may use: the model counts tokens differently.
-_OVERRUN_MAX = 1.25
+#: Tokens of the shortest summary that a language model is asked for: it writes whole sentences, of which those that fit
+#: are kept.
+_LLM_TOKENS_MIN = 60
+#: Seconds that a caller waits for a summary.
+CALLER_SECONDS_MAX = 30.0
 #: Tokens of the conversation that one request reads; of a longer one, it reads the sentences that say most.
 _REQUEST_TOKENS_MAX = 6_000
 #: Share of the tokens of the extracted sentences that a model's text has at least; a shorter one has lost most of them.
@@ -75,16 +68,16 @@ def summary_text(
     vectors: Sequence[Vector | None],
     tokens_max: int,
     *,
-    retries: int = RETRIES,
+    seconds_max: float | None = None,
 ) -> str:
     """Return a summary of `turns`: the language model's, or the extracted sentences when it is unusable or poorer.
 
     Parameters:
         vectors: one vector a turn, or None where the turn is not embedded.
-        retries: further requests after malformed output; 0 when a caller waits for the summary.
+        seconds_max: the longest time-out of the request, when a caller waits for the summary.
     """
     by_rules = summarise(turns, vectors, tokens_max)
-    by_llm = None if llm is None else _summarise_by_llm(llm, namespace, turns, vectors, tokens_max, retries)
+    by_llm = None if llm is None else _summarise_by_llm(llm, namespace, turns, vectors, tokens_max, seconds_max)
     is_enough = by_llm is not None and estimate_tokens(by_llm) >= ENOUGH_SHARE_MIN * estimate_tokens(by_rules)
     return (by_llm if is_enough else by_rules) or _WORDLESS
 
@@ -95,16 +88,30 @@ def _summarise_by_llm(
     turns: Sequence[EpisodeRow],
     vectors: Sequence[Vector | None],
     tokens_max: int,
-    retries: int,
+    seconds_max: float | None,
 ) -> str | None:
     """Return the language model's summary without ungrounded sentences; None when it is not usable."""
     lines = turn_lines(turns)
     if sum(map(estimate_tokens, lines)) > _REQUEST_TOKENS_MAX:
         lines = split_sentences(summarise(turns, vectors, _REQUEST_TOKENS_MAX))
-    answer = llm.ask(namespace, "summarise", lines, LlmSummary, tokens_max=tokens_max, retries=retries)
-    if answer is None or estimate_tokens(answer.summary) > tokens_max * _OVERRUN_MAX:
+    wanted = max(_LLM_TOKENS_MIN, tokens_max)
+    answer = llm.ask(
+        namespace, "summarise", lines, lambda text: text or None, tokens_max=wanted, seconds_max=seconds_max
+    )
+    if answer is None:
         return None
-    grounded = Evidence(source_lines(turns)).grounded_sentences(answer.summary)
-    if len(grounded) < _GROUNDED_SHARE_MIN * len(split_sentences(answer.summary)):
+    sentences = [sentence for line in answer.splitlines() for sentence in split_sentences(line.strip(" -*•\t"))]
+    grounded = Evidence(source_lines(turns)).grounded_sentences(sentences)
+    if len(grounded) < _GROUNDED_SHARE_MIN * len(sentences):
         return None
-    return " ".join(grounded)
+    return _fitting(grounded, tokens_max) or None
+
+
+def _fitting(sentences: Sequence[str], tokens_max: int) -> str:
+    """Return the first sentences that fit; the first one always, since the most important stands first."""
+    kept: list[str] = []
+    for sentence in sentences:
+        if kept and estimate_tokens(" ".join([*kept, sentence])) > tokens_max:
+            break
+        kept.append(sentence)
+    return " ".join(kept)

@@ -106,6 +106,9 @@ def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
     if through is not None:
         # An old log may contain a forged version after the event's own, which would stop extraction.
         batch.set_job_cursor("extraction", min(through, event.version))
+    llm_through: int | None = payload.get("llm_through", through)
+    if llm_through is not None:
+        batch.set_job_cursor("llm reading", min(llm_through, event.version))
     for entity in payload.get("entities", ()):
         _entity_described(batch, event, entity)
     for number, fact in enumerate(payload.get("facts", ())):

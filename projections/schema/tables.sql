@@ -83,7 +83,7 @@ CREATE TABLE forgotten_entities (
     entity_id INTEGER PRIMARY KEY
 ) STRICT;
 
--- The cursor of each job that reads every event once: `extraction`.
+-- The cursor of each job that reads every event once: `extraction` by rules, `llm reading` by a language model.
 CREATE TABLE job_cursors (
     job     TEXT PRIMARY KEY,
     through INTEGER NOT NULL             -- version of the last event read

@@ -127,7 +127,7 @@ def test_a_forged_through_in_a_log_of_before_does_not_switch_extraction_off(
         memory.parts.log.append("a", [draft(event_of("observations.recorded", through=10**9))])
     memory.parts.read_models.catch_up("a")
     with memory.parts.read_models.reading("a") as snapshot:
-        assert connection_of(snapshot).execute("SELECT through FROM job_cursors").fetchall() == [(2,)]
+        assert connection_of(snapshot).execute("SELECT DISTINCT through FROM job_cursors").fetchall() == [(2,)]
         assert connection_of(snapshot).execute("SELECT through FROM observation_cursors").fetchall() == [(3,)]
     assert memory.check("a").is_equal
     memory.append("a", message("I live in Oslo.", name="Ann"))

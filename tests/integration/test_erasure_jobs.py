@@ -8,13 +8,14 @@ from typing import Any
 
 import redis
 from support.events import message
-from support.llm_chat import LATER_US, fact
+from support.llm_chat import LATER_US
 from support.openai_server import Raw, openai_server, sensible
 from support.redis import RedisServer
 
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.extraction.llm_reading import read_by_llm
 from recollect.jobs.llm.shared_pause import PAUSE_NAME
 from recollect.jobs.queue.run_store import DeadLetter
 
@@ -73,7 +74,7 @@ def test_redis_keeps_no_words_of_erased_events(redis_server: RedisServer, tmp_pa
 
 
 def test_what_a_language_model_read_is_gone_with_the_message(tmp_path: Path) -> None:
-    script: dict[str, Any] = {WORD: {"facts": [fact("Ann", "has_dog", WORD)], "notes": [{"text": f"{WORD} is a dog"}]}}
+    script = {WORD: [f"Ann's dog is called {WORD}. | My dog is called {WORD} | possession"]}
     texts = [f"My dog is called {WORD}, and I walk with {WORD} along the river every morning."] * 12
     texts.append("I live in Porto.")
     with openai_server() as server:
@@ -83,8 +84,9 @@ def test_what_a_language_model_read_is_gone_with_the_message(tmp_path: Path) -> 
         with Recollect(settings=settings, workers=False) as memory:
             memory.append("a", [message(text, name="Ann", session_id="s") for text in texts])
             extract(memory.parts.job_context, "a", LATER_US)
+            read_by_llm(memory.parts.job_context, "a", LATER_US)
             memory.settle("a")
-            server.behaviour = lambda _: {"summary": f"Ann walks with {WORD} along the river."}
+            server.behaviour = lambda _: f"Ann walks with {WORD} along the river."
             memory.window("a", "s", budget_tokens=200)
             derived = [event for event in memory.events("a", limit=100)["items"] if WORD in str(event["payload"])]
             read = {"message.added", "facts.extracted", "observations.recorded", "conversation.compacted"}
@@ -93,6 +95,7 @@ def test_what_a_language_model_read_is_gone_with_the_message(tmp_path: Path) -> 
             server.behaviour = lambda _: Raw(500, f"cannot read {WORD}".encode())
             memory.append("a", message(f"{WORD} barks in our garden.", name="Ann", session_id="s"))
             extract(memory.parts.job_context, "a", LATER_US)
+            read_by_llm(memory.parts.job_context, "a", LATER_US)
             assert WORD.encode() in (tmp_path / PAUSE_NAME).read_bytes()
             erased = [event["id"] for event in memory.events("a", limit=100)["items"] if is_named(event)]
             memory.erase("a", event_ids=erased)

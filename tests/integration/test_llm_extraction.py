@@ -1,27 +1,30 @@
-"""What a language model reads in everyday messages, and what of it is kept: each item is checked against its source."""
+"""What a language model reads in everyday messages, and what of it is kept: each statement is checked by its line."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import os
+import re
+from collections import Counter
+from collections.abc import Generator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.llm_chat import LATER_US, Chat, Items, fact, llm_chat, triples
+from support.events import message
+from support.llm_chat import LATER_US, START, Chat, llm_chat, sentences
 
+from recollect import Recollect
+from recollect.api.settings import load_settings
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.extraction.item_merge import merged_items
-from recollect.jobs.extraction.rule_extractor import ExtractedItem
+from recollect.jobs.extraction.item_merge import added_items
+from recollect.jobs.extraction.llm_checks import refusal
+from recollect.jobs.extraction.llm_conversation import LlmConversation
+from recollect.jobs.extraction.llm_reading import read_by_llm
+from recollect.jobs.extraction.llm_statement import LlmStatement, parse_statements, split_statement
+from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 
-_STATED = ("lives in Porto", "likes tea", "works at Bosch", "has two cats", "name is Ann")
-
-
-def _said(text: str, number: int, *, wrong: bool = False) -> ExtractedItem:
-    """Return a fact of the message `number`."""
-    predicate, object = text.rsplit(" ", 1)
-    item = {"subject": "Ann", "predicate": predicate, "object": "Faro" if wrong else object, "confidence": 0.8}
-    return ExtractedItem("facts", item | {"source_events": [f"m{number}"]})
+_ANSWERS = Path(__file__).parents[2] / "ops" / "llm"
 
 
 @pytest.fixture
@@ -39,362 +42,161 @@ def test_each_line_has_its_time_and_its_speaker(chat: Chat) -> None:
     ]
 
 
-def test_pronouns_become_names_of_the_conversation(chat: Chat) -> None:
+def test_the_messages_before_are_context(chat: Chat) -> None:
+    chat.read(["Ann: my sister Anna is here"], {})
     payload = chat.read(
-        ["Ann: my sister anna is here", "assistant: How nice!", "Ann: she got a cello, she plays it all day"],
-        {
-            "cello": {
-                "facts": [
-                    fact("Anna", "got", "a cello"),
-                    fact("Anna", "plays", "cello"),
-                    fact("Rosa", "got", "a cello"),
-                    fact("she", "got", "a cello"),
-                    fact("Ann's sister", "plays", "cello"),
-                ]
-            }
-        },
+        ["Ann: she got a cello"],
+        {"cello": ["Anna got a cello. | she got a cello | possession", "Rosa got a cello. | she got a cello | event"]},
     )
-    assert triples(payload) == [
-        ("Anna", "got", "a cello"),
-        ("Anna", "plays", "cello"),
-        ("Ann's sister", "plays", "cello"),
-    ]
-    assert triples(payload, "rejected") == [("Rosa", "got", "a cello"), ("she", "got", "a cello")]
+    assert "- Mon 2026-01-05 09:13 Ann: my sister Anna is here" in chat.server.conversation()
+    assert sentences(payload) == ["Anna got a cello"]
 
 
 def test_a_name_of_another_conversation_is_no_ground(chat: Chat) -> None:
     chat.read(["Ann: my sister Anna is here"], {})
+    script = {"cello": ["Anna got a cello. | she got a cello | possession"]}
+    assert sentences(chat.read(["Ann: she got a cello"], script, session_id="s2")) == []
+
+
+def test_what_the_rules_have_read_is_not_added_again_and_nothing_is_removed(chat: Chat) -> None:
     payload = chat.read(
-        ["Ann: she got a cello"], {"cello": {"facts": [fact("Anna", "got", "a cello")]}}, session_id="s2"
-    )
-    assert triples(payload) == []
-
-
-def test_the_messages_before_are_context(chat: Chat) -> None:
-    chat.read(["Ann: my sister Anna is here"], {})
-    payload = chat.read(["Ann: she got a cello"], {"cello": {"facts": [fact("Anna", "got", "a cello")]}})
-    assert "- Mon 2026-01-05 09:13 Ann: my sister Anna is here" in chat.server.conversation()
-    assert triples(payload) == [("Anna", "got", "a cello")]
-
-
-def test_a_confirmed_proposal_is_the_users_statement_and_an_unconfirmed_one_is_none(chat: Chat) -> None:
-    script: dict[str, Items] = {
-        "yes": {"facts": [fact("Ann", "lives in", "Porto", since="2025-12-01")]},
-        "hm": {"facts": [fact("Ann", "lives in", "Faro")]},
-        "Faro?": {"facts": [fact("Ann", "lives in", "Faro")]},
-    }
-    payload = chat.read(
-        [
-            "assistant: I once read about Lyon. Shall I note that you moved to Porto last month?",
-            "Ann: yes please",
-            "assistant: And that you moved to Faro?",
-            "Ann: hm, what a day",
-        ],
-        script,
-    )
-    assert triples(payload) == [("Ann", "lives in", "Porto")]
-    assert payload["facts"][0]["valid_from"] == "2025-12-01T00:00:00Z"
-    payload = chat.read(
-        ["assistant: Many people live in Lyon. Shall we go on?", "Ann: yes, go on"],
-        {"yes, go": {"facts": [fact("Ann", "lives in", "Lyon")]}},
-    )
-    assert triples(payload) == []
-
-
-def test_an_answer_takes_its_meaning_from_the_question(chat: Chat) -> None:
-    payload = chat.read(
-        ["assistant: What is your favourite dish?", "Ann: ramen"],
+        ["Ann: I live in Porto. Our hens lay blue eggs."],
         {
-            "ramen": {
-                "facts": [fact("Ann", "favourite dish is", "ramen"), fact("Ann", "cooks for the president", "ramen")]
-            }
+            "Porto": [
+                "Ann lives in Porto. | I live in Porto | home",
+                "Ann's hens lay blue eggs. | Our hens lay blue eggs |",
+            ]
         },
     )
-    assert triples(payload) == [("Ann", "favourite dish is", "ramen")]
+    assert sentences(payload) == ["Ann's hens lay blue eggs"]
+    active = [item["object"] for item in chat.memory.facts("a")["items"] if item["status"] == "active"]
+    assert sorted(active) == ["Porto", "blue eggs"]
 
 
-def test_an_assistant_speaks_for_itself_only(chat: Chat) -> None:
-    payload = chat.read(
-        ["Ann: any news?", "assistant: I booked you a taxi to Faro. You are a vegan, and tea from Assam is best."],
-        {
-            "taxi": {
-                "facts": [
-                    fact("assistant", "booked", "a taxi to Faro", type="commit", confidence=1),
-                    fact("assistant", "knows", "tea from Assam"),
-                    fact("Ann", "is", "a vegan"),
-                    fact("user", "is", "a vegan"),
-                ],
-                "preferences": [{"key": "tea from Assam", "value": "likes"}],
-                "instructions": [{"text": "tea from Assam is best"}],
-                "entities": [{"name": "Assam", "type": "location"}],
-                "corrections": [fact("Ann", "is", "a vegan")],
-                "endings": [{"subject": "Ann", "about": "taxi"}],
-            }
-        },
-    )
-    assert triples(payload) == [("assistant", "booked", "a taxi to Faro")]
-    assert payload["facts"][0]["confidence"] == 0.6
-    assert {kind for kind in payload if isinstance(payload[kind], list)} <= {
-        "source_events",
-        "facts",
-        "rejected",
-        "questions",
-    }
-
-
-def test_a_resolved_date_is_one_that_the_line_speaks_of(chat: Chat) -> None:
-    payload = chat.read(
-        ["Ann: we fly to oslo next friday"],
-        {
-            "oslo": {
-                "facts": [
-                    fact("Ann", "flies to", "Oslo on 2026-01-09", type="event"),
-                    # The other reading of "next"; both are in doubt.
-                    fact("Ann", "flies to", "Oslo, 2026-01-16", type="event"),
-                    fact("Ann", "flies to", "Oslo on 2026-02-20", type="event"),
-                    fact("Ann", "flies to", "Oslo in 2027", type="event"),
-                ]
-            },
-        },
-    )
-    assert [line[2] for line in triples(payload)] == ["Oslo on 2026-01-09", "Oslo, 2026-01-16"]
-    assert [line[2] for line in triples(payload, "rejected")] == ["Oslo on 2026-02-20", "Oslo in 2027"]
-
-
-def test_names_and_numbers_are_those_of_the_line_and_spelling_may_be_set_right(chat: Chat) -> None:
-    payload = chat.read(
-        ["Ann: my nubmer is 555-0134, im in munihc with two cats"],
-        {
-            "munihc": {
-                "facts": [
-                    fact("Ann", "phone number is", "555-0134"),
-                    fact("Ann", "is in", "Munich"),
-                    fact("Ann", "has", "2 cats"),
-                    fact("Ann", "phone number is", "555-0135"),
-                    fact("Ann", "is in", "Zurich"),
-                    fact("Ann", "has", "three cats"),
-                ]
-            }
-        },
-    )
-    # The rules read the misspelt "nubmer", too.
-    assert triples(payload)[1:] == [
-        ("Ann", "phone number is", "555-0134"),
-        ("Ann", "is in", "Munich"),
-        ("Ann", "has", "2 cats"),
-    ]
-    assert [line[2] for line in triples(payload, "rejected")] == ["555-0135", "Zurich", "three cats"]
-
-
-def test_questions_and_denials_state_nothing(chat: Chat) -> None:
-    payload = chat.read(
-        ["Ann: should I buy a boat? I don't work at Hanse Yachts, but I love rowing"],
-        {
-            "boat": {
-                "facts": [fact("Ann", "plans to", "buy a boat"), fact("Ann", "works at", "Hanse Yachts")],
-                "preferences": [{"key": "rowing", "value": "loves", "strength": 1}, {"key": "boat", "value": "likes"}],
-            }
-        },
-    )
-    assert triples(payload) == []
-    assert [(item["subject"], item["value"], item["key"]) for item in payload["preferences"]] == [
-        ("Ann", "likes", "rowing")
-    ]
-
-
-def test_corrections_set_right_what_was_said_before(chat: Chat) -> None:
-    chat.read(["Ann: i work at Siemens"], {"Siemens": {"facts": [fact("Ann", "works at", "Siemens")]}})
-    payload = chat.read(
-        ["Ann: sorry, i meant Bosch, not Siemens", "Ann: my boss is Tom, no wait, Tim"],
-        {
-            "Bosch": {"corrections": [fact("Ann", "works at", "Bosch", wrong="Siemens")]},
-            "Tim": {"corrections": [fact("Ann", "boss is", "Tim", wrong="Tom")]},
-        },
-    )
-    assert "- Ann works at Siemens" in chat.server.conversation()
-    # The second one replaces the boss whom the rules read in the same message.
-    assert triples(payload, "corrections") == [("Ann", "works at", "Bosch"), ("Ann", "boss is", "Tim")]
-    assert triples(payload) == []
-    active = {
-        (item["predicate"], item["object"]) for item in chat.memory.facts("a")["items"] if item["status"] == "active"
-    }
-    assert active == {("works at", "Bosch"), ("boss is", "Tim")}
-
-
-def test_endings_need_words_that_say_so(chat: Chat) -> None:
-    chat.read(
-        ["Ann: i have a VW and i live in Porto. need to renew my passport"],
-        {
-            "VW": {
-                "facts": [
-                    fact("Ann", "has", "a VW"),
-                    fact("Ann", "lives in", "Porto"),
-                    fact("Ann", "needs to", "renew her passport", type="task"),
-                ]
-            }
-        },
-    )
-    payload = chat.read(
-        ["Ann: sold it yesterday, the vw", "Ann: renewed the passport today", "Ann: nice weather in Porto"],
-        {
-            "sold": {"endings": [{"subject": "Ann", "predicate": "has", "about": "VW", "forget": True}]},
-            "renewed": {"endings": [{"subject": "Ann", "predicate": "needs to", "about": "renew her passport"}]},
-            "weather": {"endings": [{"subject": "Ann", "predicate": "lives in", "about": "Porto", "forget": True}]},
-        },
-    )
-    assert {(item["about"], item.get("retracted", False)) for item in payload["endings"]} == {
-        ("VW", False),
-        ("renew her passport", False),
-    }
-    statuses = {item["object"]: item["status"] for item in chat.memory.facts("a")["items"]}
-    assert statuses == {"a VW": "ended", "Porto": "active", "renew her passport": "ended"}
-
-
-def test_entities_have_types_and_their_other_names(chat: Chat) -> None:
-    payload = chat.read(
-        ["Ann: my boss Tom Keller (we call him TK) works with me on project atlas in porto"],
-        {
-            "Keller": {
-                "entities": [
-                    {"name": "Tom Keller", "type": "person", "aliases": ["TK", "Mallory"], "description": "Ann's boss"},
-                    {"name": "Atlas", "type": "project"},
-                    {"name": "Porto", "type": "city", "description": "the capital of Spain"},
-                    {"name": "Mallory", "type": "person"},
-                    {"name": "he", "type": "person"},
-                ],
-                "relationships": [
-                    {"source": "Ann", "type": "boss", "target": "Tom Keller"},
-                    {"source": "Ann", "type": "enemy", "target": "Tom Keller"},
-                    {"source": "Ann", "type": "boss", "target": "Mallory"},
-                ],
-            }
-        },
-    )
-    assert [(item["name"], item.get("type", "other"), item.get("aliases")) for item in payload["entities"]] == [
-        # The rules' items, and what the model adds to one of them.
-        ("Tom Keller", "person", None),
-        ("Tom Keller", "person", None),
-        ("Tom Keller", "person", ["TK"]),
-        ("Atlas", "project", None),
-        ("Porto", "other", None),
-    ]
-    assert "description" not in payload["entities"][4]
-    assert [(item["type"], item["target"]) for item in payload["relationships"]] == [("boss", "Tom Keller")]
-
-
-def test_a_procedure_has_the_steps_of_the_line(chat: Chat) -> None:
-    steps = ["run the tests", "push to main"]
-    payload = chat.read(
-        ["Ann: when we deploy the shop we run the tests and push to main"],
-        {
-            "deploy": {
-                "procedures": [
-                    {"name": "deploy the shop", "steps": steps},
-                    {"name": "deploy the shop", "steps": [*steps, "send the passwords to Mallory"]},
-                ]
-            }
-        },
-    )
-    assert [(item["name"], item["steps"]) for item in payload["procedures"]] == [("deploy the shop", steps)]
-
-
-def test_other_languages_are_grounded_in_their_own_words(chat: Chat) -> None:
-    payload = chat.read(
-        ["Ann: ich wohne seit letztem Jahr in Köln und mag keinen Kaffee", "Mei: 我住在上海，喜欢喝绿茶"],
-        {
-            "Köln": {
-                "facts": [fact("Ann", "lives in", "Köln"), fact("Ann", "lives in", "Bonn")],
-                "preferences": [{"key": "Kaffee", "value": "dislikes"}, {"key": "Kaffee", "value": "likes"}],
-            },
-            "上海": {
-                "facts": [fact("Mei", "lives in", "上海"), fact("Mei", "lives in", "北京")],
-                "preferences": [{"key": "绿茶", "value": "likes"}],
-            },
-        },
-    )
-    assert [line[2] for line in triples(payload)] == ["Köln", "上海"]
-    assert [line[2] for line in triples(payload, "rejected")] == ["Bonn", "北京"]
-    assert [(item["key"], item["value"]) for item in payload["preferences"]] == [
-        ("Kaffee", "dislikes"),
-        # The rules' words, of which the model's are a part.
-        ("喝绿茶", "likes"),
-    ]
-
-
-def test_an_empty_answer_removes_nothing_that_the_rules_read(chat: Chat) -> None:
-    payload = chat.read(["Ann: hello there", "Ann: I'm allergic to peanuts", "Ann: what a storm today!"], {})
-    assert len(chat.server.requests) == 1
-    assert triples(payload) == [("Ann", "allergic to", "peanuts")]
-
-
-def test_a_poorer_answer_adds_to_what_the_rules_read(chat: Chat) -> None:
-    turns = ["Ann: I'm allergic to peanuts", "Ann: I am restoring a wooden boat", "Ann: I live in Porto and I like tea"]
-    payload = chat.read(
-        turns,
-        {
-            "wooden": {"facts": [fact("Ann", "is restoring", "a wooden boat")]},
-            "Porto": {
-                # The value of the rules stays, and the same preference is not there twice.
-                "facts": [fact("Ann", "lives in", "Porto and I")],
-                "preferences": [{"key": "tea", "value": "loves"}],
-            },
-        },
-    )
-    assert sorted(triples(payload)) == [
-        ("Ann", "allergic to", "peanuts"),
-        ("Ann", "is restoring", "a wooden boat"),
-        ("Ann", "lives in", "Porto"),
-    ]
-    assert [item["value"] for item in payload["preferences"]] == ["likes"]
-
-
-def test_a_preference_of_another_person_is_another_one(chat: Chat) -> None:
-    payload = chat.read(
-        ["Ann: my brother Tom is here", "Ann: I like tea, and Tom hates tea"],
-        {"hates": {"preferences": [{"subject": "Tom", "key": "tea", "value": "hates"}]}},
-    )
-    assert {"likes", "Tom hates"} <= {item["value"] for item in payload["preferences"]}
-
-
-@given(
-    chosen=st.sets(st.sampled_from(_STATED), min_size=1),
-    answered=st.sets(st.sampled_from(_STATED)),
-    wrong=st.booleans(),
+@pytest.mark.parametrize(
+    "answer", ["none", "1 | Mallory owns three castles. | three castles | home", "7 | Ann left. | x"]
 )
-@settings(max_examples=60, deadline=None)
-def test_whatever_a_model_answers_every_item_of_the_rules_is_recorded(
-    chosen: set[str], answered: set[str], wrong: bool
-) -> None:
-    by_rules = [_said(text, number) for number, text in enumerate(sorted(chosen))]
-    by_llm = [_said(text, number, wrong=wrong) for number, text in enumerate(sorted(answered))]
-    merged = merged_items(by_rules, by_llm, 0.4)
-    assert all(extracted in merged for extracted in by_rules)
-    assert len(merged) <= len(by_rules) + len(by_llm)
-    assert merged_items(by_rules, by_rules, 0.4) == by_rules
+def test_an_empty_or_invented_answer_removes_nothing(answer: str, chat: Chat) -> None:
+    payload = chat.read(["Ann: I live in Porto."], {"Porto": [answer.partition(" | ")[2] or "none"]})
+    assert sentences(payload) == []
+    assert [(item["object"], item["status"]) for item in chat.memory.facts("a")["items"]] == [("Porto", "active")]
 
 
-def test_rules_read_as_well_when_nothing_of_an_answer_has_a_ground(chat: Chat) -> None:
-    payload = chat.read(["Ann: I live in Porto."], {"Porto": {"facts": [fact("Mallory", "owns", "three castles")]}})
-    assert triples(payload) == [("Ann", "lives in", "Porto")]
-    assert triples(payload, "rejected") == [("Mallory", "owns", "three castles")]
-
-
-def test_one_request_reads_a_bounded_part_of_a_long_conversation(chat: Chat) -> None:
-    chat.server.behaviour = lambda _: {}
+def test_a_long_conversation_is_read_in_windows(chat: Chat) -> None:
     long = [f"Ann: {'we talked about the boat and its sails again. ' * 60}{number}" for number in range(12)]
     chat.read(long, {})
     assert len(chat.server.requests) > 1
-    assert max(len(chat.server.conversation(number)) for number in range(len(chat.server.requests))) < 20_000
+    assert max(len(chat.server.conversation(number)) for number in range(len(chat.server.requests))) < 9_000
 
 
 def test_a_restart_and_a_replay_ask_nothing(chat: Chat) -> None:
-    script: dict[str, Items] = {"boat": {"facts": [fact("Ann", "is restoring", "a wooden boat")]}}
-    chat.read(["Ann: I am restoring a wooden boat"], script)
+    chat.read(
+        ["Ann: I am restoring a wooden boat"],
+        {"boat": ["Ann is restoring a wooden boat. | I am restoring a wooden boat | habit"]},
+    )
     requests = len(chat.server.requests)
     chat.restart()
     assert extract(chat.memory.parts.job_context, "a", LATER_US) == 0
+    assert read_by_llm(chat.memory.parts.job_context, "a", LATER_US) == 0
     before = chat.memory.facts("a")["items"]
     chat.memory.replay("a")
     assert chat.memory.facts("a")["items"] == before
     assert [item["object"] for item in before] == ["a wooden boat"]
     assert len(chat.server.requests) == requests
+
+
+def test_an_answer_is_read_line_by_line() -> None:
+    answer = (
+        'Here:\n[3] | Ann has a cat. | "my cat" | Possession\n4 | Bob left. |\n4 | bob left. | he left | event\nbye'
+    )
+    assert parse_statements(answer) == [
+        LlmStatement(line=3, text="Ann has a cat.", words="my cat", kind="possession"),
+        LlmStatement(line=4, text="Bob left.", words="", kind="other"),
+    ]
+    assert parse_statements("None.") == []
+    assert parse_statements("Sure, I can help!") is None
+
+
+def test_the_parts_of_a_sentence_are_the_sentence() -> None:
+    assert split_statement("Ann lives in Porto.", "Ann") == ("Ann", "lives in", "Porto")
+    assert split_statement("Ann's sister has moved to Rome.", "Ann") == ("Ann's sister", "has moved to", "Rome")
+    assert split_statement("everything is fine", "Ann") == ("Ann", "said", "everything is fine")
+
+
+def test_a_repeated_item_is_added_once() -> None:
+    item = {"subject": "Ann", "predicate": "lives in", "object": "Porto", "source_events": ["m1"]}
+    by_llm = [ExtractedItem("facts", item), ExtractedItem("facts", item | {"predicate": "lives now in"})]
+    assert added_items([], by_llm) == by_llm[:1]
+    assert added_items([item], by_llm) == []
+    assert added_items([item | {"source_events": ["m2"]}], by_llm) == by_llm[:1]
+
+
+class _Case(NamedTuple):
+    conversation: LlmConversation
+    statement: LlmStatement
+    is_right: bool
+
+
+def _cases(name: str) -> Iterator[_Case]:
+    """Yield the answers of a file in `ops/llm`, which a person has written and judged."""
+    lines: list[str] = []
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for row in (_ANSWERS / name).read_text(encoding="utf-8").splitlines():
+        if row.startswith("==="):
+            lines, start = [], datetime.fromisoformat(row[8:]).replace(tzinfo=UTC)
+        elif re.match(r"\d+ \w+: ", row):
+            lines.append(row.split(" ", 1)[1])
+        elif row[:2] in ("+ ", "- "):
+            number, text, words, kind = (part.strip() for part in row[2:].split("|"))
+            messages = [_message(at, line, start) for at, line in enumerate(lines)]
+            statement = LlmStatement(line=int(number), text=text, words=words, kind=kind)
+            yield _Case(LlmConversation(messages, {}), statement, row[0] == "+")
+
+
+def _message(at: int, line: str, start: datetime) -> IncomingMessage:
+    speaker, text = line.split(": ", 1)
+    return IncomingMessage(
+        event_id=f"m{at}",
+        session_id="s1",
+        speaker=speaker,
+        text=text,
+        sent_at=start + timedelta(minutes=at),
+        is_assistant=speaker == "assistant",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "right_min", "wrong_max"),
+    [("strong_answers.txt", 0.95, 0.12), ("held_out_answers.txt", 0.85, 0.2), ("third_answers.txt", 0.85, 0.35)],
+)
+def test_right_answers_of_a_strong_model_are_accepted_and_wrong_ones_are_not(
+    name: str, right_min: float, wrong_max: float
+) -> None:
+    judged = [(case.is_right, refusal(case.statement, case.conversation) is None) for case in _cases(name)]
+    counts = Counter(judged)
+    right, wrong = sum(is_right for is_right, _ in judged), sum(not is_right for is_right, _ in judged)
+    print(f"{name}: {counts[True, True]} of {right} right and {counts[False, True]} of {wrong} wrong accepted")
+    assert counts[True, True] >= right_min * right
+    assert counts[False, True] <= wrong_max * wrong
+
+
+def test_the_example_of_the_prompt_is_refused() -> None:
+    message = _message(0, "Ann: my hamster Qwibble turned 900", datetime(2026, 1, 5, tzinfo=UTC))
+    statement = LlmStatement(line=1, text="Ann's hamster Qwibble turned 900.", words="my hamster Qwibble turned 900")
+    assert refusal(statement, LlmConversation([message], {})) == "example"
+
+
+@pytest.mark.skipif("RECOLLECT_TEST_LLM_URL" not in os.environ, reason="no model: `ops/llm serve` says how to have one")
+def test_a_real_model_answers_within_the_form_and_removes_nothing(tmp_path: Path) -> None:
+    model = {"llm": "qwen2.5-coder:1.5b", "llm_base_url": os.environ["RECOLLECT_TEST_LLM_URL"]}
+    settings = load_settings(data=tmp_path, embedding_model="none", llm_timeout_seconds=280, **model)
+    with Recollect(settings=settings, workers=False) as memory:
+        memory.append("a", [message("I live in Porto with my cat Biscuit.", name="Ann", occurred_at=START)])
+        extract(memory.parts.job_context, "a", LATER_US)
+        by_rules = memory.facts("a")["items"]
+        read_by_llm(memory.parts.job_context, "a", LATER_US)
+        assert all(fact in memory.facts("a")["items"] for fact in by_rules)
+        llm = memory.parts.job_context.llm
+        assert llm is not None
+        status = llm.status()
+        assert (status["requests_today"], status["tokens_today"] < 1_000) == (1, True)

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from support.events import message
-from support.openai_server import DRIPPING, SILENT, TOKENS, OpenAiServer, Raw, openai_server, said, sensible
+from support.openai_server import DRIPPING, SILENT, TOKENS, OpenAiServer, Raw, openai_server, sensible
 from support.waiting import eventually
 
 from recollect import Recollect
@@ -22,16 +22,16 @@ from recollect.api.operations.metrics import prometheus_metrics
 from recollect.api.settings import load_settings
 from recollect.events.envelope import microseconds
 from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.extraction.llm_reading import read_by_llm
 from recollect.jobs.llm.breaker import Breaker
 from recollect.jobs.llm.limited_client import BYTES_MAX
+from recollect.jobs.llm.speed import Speed
 from recollect.jobs.llm.spend import Spend
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _LATER_US = microseconds(_START + timedelta(days=1))
 _BOAT = "I am restoring a wooden boat these days"
-_SENSIBLE = sensible(
-    {"boat": {"facts": [{"subject": "Ann", "predicate": "is restoring", "object": "a wooden boat", "confidence": 0.9}]}}
-)
+_SENSIBLE = sensible({"boat": ["Ann is restoring a wooden boat. | I am restoring a wooden boat | habit"]})
 
 
 @pytest.fixture
@@ -45,11 +45,9 @@ def open_memory(tmp_path: Path, server: OpenAiServer) -> Generator[Callable[...,
     opened: list[Recollect] = []
 
     def open_memory(**settings: Any) -> Recollect:
-        limits: dict[str, Any] = {"llm_timeout_seconds": 30} | settings
+        limits: dict[str, Any] = {"llm": "tiny", "llm_base_url": server.url, "llm_timeout_seconds": 30} | settings
         memory = Recollect(
-            settings=load_settings(
-                data=tmp_path, embedding_model="none", llm="tiny", llm_base_url=server.url, **limits
-            ),
+            settings=load_settings(data=tmp_path, embedding_model="none", **limits),
             workers=False,
         )
         opened.append(memory)
@@ -63,6 +61,7 @@ def open_memory(tmp_path: Path, server: OpenAiServer) -> Generator[Callable[...,
 def tell_and_extract(memory: Recollect, text: str, *, namespace: str = "a") -> None:
     memory.append(namespace, [message(text, name="Ann", session_id="s1", occurred_at=_START)])
     extract(memory.parts.job_context, namespace, _LATER_US)
+    read_by_llm(memory.parts.job_context, namespace, _LATER_US)
 
 
 def objects(memory: Recollect, namespace: str = "a") -> list[str]:
@@ -191,11 +190,11 @@ def test_a_request_without_an_answer_uses_tokens_as_well(
 def test_a_namespace_without_a_usable_answer_does_not_stop_the_others(
     server: OpenAiServer, open_memory: Callable[..., Recollect]
 ) -> None:
-    server.behaviour = lambda request: said("No.") if "poison" in str(request) else _SENSIBLE(request)
+    server.behaviour = lambda request: "No." if "poison" in str(request) else _SENSIBLE(request)
     memory = open_memory(llm_failures_max=2)
     for number in range(4):
         tell_and_extract(memory, f"I live in Porto with poison {number}", namespace="mallory")
-    assert len(server.requests) == 3
+    assert len(server.requests) == 1
     assert health_report(memory.parts)["llm"]["paused_namespaces"] == 1
     tell_and_extract(memory, _BOAT)
     assert objects(memory) == ["a wooden boat"]
@@ -217,13 +216,46 @@ def test_an_answer_without_end_is_refused(
     assert objects(memory) == ["Porto"]
 
 
-def test_a_server_without_tools_may_answer_with_json(
+def test_an_unknown_model_and_a_missing_extra_are_seen_at_the_start(
     server: OpenAiServer, open_memory: Callable[..., Recollect]
 ) -> None:
-    server.behaviour = lambda request: said(f"Here it is:\n```json\n{orjson.dumps(_SENSIBLE(request)).decode()}\n```")
+    memory = open_memory(llm="bedrock-of-nowhere:x", llm_base_url=None)
+    client = memory.parts.job_context.llm
+    assert client is not None
+    client.start_check()
+    eventually(lambda: client.status()["state"] == "not usable")
+    assert "bedrock-of-nowhere" in str(client.problem())
+
+
+def test_the_first_refused_key_pauses_all_requests(server: OpenAiServer, open_memory: Callable[..., Recollect]) -> None:
+    server.behaviour = lambda _: Raw(401, b'{"error": {"message": "no such key"}}')
     memory = open_memory()
     tell_and_extract(memory, _BOAT)
-    assert objects(memory) == ["a wooden boat"]
+    tell_and_extract(memory, _BOAT, namespace="b")
+    assert len(server.requests) == 1
+    assert health_report(memory.parts)["llm"]["state"] == "paused"
+
+
+def test_words_and_tokens_of_the_day_are_counted(server: OpenAiServer, open_memory: Callable[..., Recollect]) -> None:
+    server.behaviour = _SENSIBLE
+    memory = open_memory(llm="qwen2.5:7b")
+    tell_and_extract(memory, _BOAT)
+    status = health_report(memory.parts)["llm"]
+    assert (status["requests_today"], status["words_seen_today"], status["tokens_today"]) == (1, 8, TOKENS)
+    assert status["words_sent_today"] > 8
+    assert 'model="qwen2.5:7b"' in prometheus_metrics(memory.parts).decode()
+
+
+def test_the_time_out_follows_the_speed_of_the_server() -> None:
+    speed = Speed(120)
+    assert speed.seconds(1_000, 300) == 120
+    speed.answered(1_000, 200, 5)
+    assert 10 <= speed.seconds(1_000, 300) < 30
+    for _ in range(20):
+        speed.answered(1_000, 200, 100)
+    assert speed.seconds(1_000, 300) > 200
+    speed.timed_out()
+    assert speed.seconds(1_000, 300) == 280
 
 
 def test_a_breaker_pauses_after_failures_and_tries_again_after_a_pause() -> None:
@@ -266,8 +298,8 @@ def test_unusable_answers_pause_their_namespace_first() -> None:
 
 
 def test_the_spend_is_kept_by_day(tmp_path: Path) -> None:
-    Spend(tmp_path / "spend.json").add(5)
-    Spend(tmp_path / "spend.json").add(7)
+    Spend(tmp_path / "spend.json").add({"tokens": 5})
+    Spend(tmp_path / "spend.json").add({"tokens": 7, "words_sent": 3})
     assert Spend(tmp_path / "spend.json").tokens_today() == 12
     (tmp_path / "spend.json").write_bytes(b'{"2026')
     assert Spend(tmp_path / "spend.json").tokens_today() == 0
@@ -280,7 +312,7 @@ from recollect.jobs.llm.spend import Spend
 
 spend = Spend(Path(sys.argv[1]))
 for _ in range(500):
-    spend.add(3)
+    spend.add({"tokens": 3})
 """
 
 
@@ -289,4 +321,4 @@ def test_processes_that_count_at_once_lose_no_token(tmp_path: Path) -> None:
     adding = [subprocess.Popen([sys.executable, "-c", _ADDING, str(path)]) for _ in range(2)]
     assert [process.wait(120) for process in adding] == [0, 0]
     # By day, as the processes may run into the next one.
-    assert sum(orjson.loads(path.read_bytes()).values()) == 2 * 500 * 3
+    assert sum(day["tokens"] for day in orjson.loads(path.read_bytes()).values()) == 2 * 500 * 3

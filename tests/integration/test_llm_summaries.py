@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.events import message
-from support.openai_server import SILENT, OpenAiServer, Raw, openai_server, said
+from support.openai_server import SILENT, OpenAiServer, Raw, openai_server
 
 from recollect import Recollect
 from recollect.api.settings import load_settings
@@ -28,15 +28,9 @@ _TALK = (
 _WRONG_DAYS: dict[str, Any] = {
     "silent": SILENT,
     "broken": Raw(500, b"{}"),
-    "no JSON": said("Sure, here is a summary!"),
-    "wrong fields": {"text": "Ann plans a trip to Norway."},
-    "invented": {
-        "summary": "Mallory owns three castles in Scotland. Bob paid 9,000 dollars.",
-        "notes": [{"line": 1, "text": "Mallory owns three castles."}, {"line": 10**9, "text": "Ann plans a trip."}],
-    },
-    "empty": {"summary": " ", "notes": []},
-    "poor": {"summary": "Ann plans.", "notes": [{"line": 1, "text": "Ann plans a trip to Norway"}]},
-    "too long": {"summary": "Ann plans a trip to Norway with Anna. " * 400, "notes": "many"},
+    "invented": "1: Mallory owns three castles in Scotland.\n2: Bob paid 9,000 dollars.",
+    "empty": " ",
+    "poor": "1: Ann plans.",
 }
 
 
@@ -87,10 +81,10 @@ def notes(memory: Recollect) -> list[str]:
 def test_the_window_is_summarised_by_the_model_without_what_it_invents(
     server: OpenAiServer, open_memory: Callable[..., Recollect]
 ) -> None:
-    server.behaviour = lambda _: {
-        "summary": "Ann plans a trip to Norway with Anna on 2026-01-09. They booked a cabin near Bergen for 740 euros. "
-        "The cabin belongs to Mallory. Anna is allergic to 70 kinds of nuts."
-    }
+    server.behaviour = lambda _: (
+        "Ann plans a trip to Norway with Anna on 2026-01-09.\nThey booked a cabin near Bergen for 740 euros.\n"
+        "The cabin belongs to Mallory.\nAnna is allergic to 70 kinds of nuts."
+    )
     memory = open_memory()
     tell(memory, 40)
     window = memory.window("a", "s1", budget_tokens=600)
@@ -105,7 +99,7 @@ def test_the_window_is_summarised_by_the_model_without_what_it_invents(
 
 
 def test_a_window_waits_for_one_answer_at_most(server: OpenAiServer, open_memory: Callable[..., Recollect]) -> None:
-    server.behaviour = lambda _: said("no")
+    server.behaviour = lambda _: Raw(500, b"{}")
     memory = open_memory()
     tell(memory, 40)
     assert memory.window("a", "s1", budget_tokens=600).compacted
@@ -115,16 +109,11 @@ def test_a_window_waits_for_one_answer_at_most(server: OpenAiServer, open_memory
 def test_notes_are_the_models_with_the_dates_of_their_lines(
     server: OpenAiServer, open_memory: Callable[..., Recollect]
 ) -> None:
-    server.behaviour = lambda _: {
-        "notes": [
-            {"line": 3, "text": "Anna is allergic to shellfish"},
-            {"line": 1, "text": "Ann plans a trip to Norway"},
-            {"line": 2, "text": "Mallory pays for the cabin"},
-            {"line": 5, "text": "Ann still has to renew her passport before the trip"},
-            {"line": 7, "text": "They booked a cabin near Bergen for 740 euros"},
-            {"line": 900, "text": "Ann plans a trip to Norway"},
-        ]
-    }
+    server.behaviour = lambda _: (
+        "Notes:\n3: Anna is allergic to shellfish\n[1] Ann plans a trip to Norway\n2: Mallory pays for the cabin\n"
+        "5 - Ann still has to renew her passport before the trip\n7: They booked a cabin near Bergen for 740 euros\n"
+        "900: Ann plans a trip to Norway"
+    )
     memory = open_memory(observe_tokens=300)
     tell(memory, 40)
     assert observe(memory.parts.job_context, "a", _NOW_US) > 0
@@ -138,33 +127,27 @@ def test_notes_are_the_models_with_the_dates_of_their_lines(
 
 
 def test_notes_are_condensed_by_the_model(server: OpenAiServer, open_memory: Callable[..., Recollect]) -> None:
-    long = [
-        {"line": number, "text": f"Ann told again: {_TALK[number % len(_TALK)]}, number {number}"}
-        for number in range(1, 31)
-    ]
+    long = [f"{number}: Ann told again: {_TALK[number % len(_TALK)]}, number {number}" for number in range(1, 31)]
     short = [
-        {
-            "line": 2,
-            "text": "Ann plans a trip to Norway with her sister Anna, and booked a cabin near Bergen for 740 euros",
-        },
-        {"line": 5, "text": "Ann still has to renew her passport before the trip to Norway"},
-        {"line": 4, "text": "Mallory takes the ferry"},
+        "Ann plans a trip to Norway with her sister Anna, and booked a cabin near Bergen for 740 euros",
+        "Ann still has to renew her passport before the trip to Norway",
     ]
-    server.behaviour = lambda request: {"notes": short if "condense" in str(request) else long}
+    condensed = f"2: {short[0]}\n5: {short[1]}\n4: Mallory takes the ferry"
+    server.behaviour = lambda request: condensed if "condense" in str(request) else "\n".join(long)
     memory = open_memory(observe_tokens=300, reflect_tokens=400)
     tell(memory, 40)
     observe(memory.parts.job_context, "a", _NOW_US)
-    assert notes(memory) == [f"[2026-01-05] {note['text']}" for note in short[:2]]
+    assert notes(memory) == [f"[2026-01-05] {note}" for note in short]
 
 
 def test_compressed_episodes_are_the_models_words(server: OpenAiServer, open_memory: Callable[..., Recollect]) -> None:
     summary = "Ann plans a trip to Norway with Anna. Anna is allergic to shellfish."
-    server.behaviour = lambda request: {"summary": summary} if "sum up" in str(request) else {}
+    server.behaviour = lambda request: summary if "sum up" in str(request) else "none"
     memory = open_memory()
     tell(memory, 20)
     memory.compact("a", now=_START + timedelta(days=2))
     assert summaries(memory) == [summary]
-    assert "Answer in at most" in str(server.requests[-1])
+    assert "Write at most" in str(server.requests[-1])
 
 
 @pytest.mark.parametrize("day", sorted(_WRONG_DAYS))
@@ -190,7 +173,7 @@ def test_on_a_wrong_day_sentences_are_extracted(
 
 
 def test_a_long_session_is_read_in_parts(server: OpenAiServer, open_memory: Callable[..., Recollect]) -> None:
-    server.behaviour = lambda _: {"summary": "Ann plans a trip to Norway with Anna.", "notes": []}
+    server.behaviour = lambda _: "Ann plans a trip to Norway with Anna."
     memory = open_memory()
     tell(memory, 900)
     memory.window("a", "s1", budget_tokens=8_000)

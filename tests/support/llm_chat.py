@@ -15,12 +15,11 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.envelope import microseconds
 from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.extraction.llm_reading import read_by_llm
 
 # A Monday.
 START = datetime(2026, 1, 5, 9, 12, tzinfo=UTC)
 LATER_US = microseconds(START + timedelta(days=400))
-
-Items = Mapping[str, Sequence[dict[str, Any]]]
 
 
 class Chat:
@@ -40,11 +39,15 @@ class Chat:
         self.memory.close()
         self.memory = self._open()
 
-    def read(self, turns: Sequence[str], script: Mapping[str, Items], *, session_id: str = "s1") -> dict[str, Any]:
-        """Append the turns, each `speaker: text`, and return the payload that the extraction recorded."""
+    def read(
+        self, turns: Sequence[str], script: Mapping[str, Sequence[str]], *, session_id: str = "s1"
+    ) -> dict[str, Any]:
+        """Append the turns, each `speaker: text`, and return the payload that the model's reading recorded."""
         self.server.behaviour = sensible(script)
         self.memory.append("a", [self._message(turn, session_id) for turn in turns])
-        extract(self.memory.parts.job_context, "a", LATER_US)
+        context = self.memory.parts.job_context
+        extract(context, "a", LATER_US)
+        read_by_llm(context, "a", LATER_US)
         last = self.memory.parts.log.read("a", after=0, limit=1_000)[-1]
         return last.data() if last.type == "facts.extracted" else {}
 
@@ -65,9 +68,6 @@ def llm_chat(data: Path) -> Generator[Chat]:
         chat.memory.close()
 
 
-def triples(payload: Mapping[str, Any], kind: str = "facts") -> list[tuple[str, str, str]]:
-    return [(item["subject"], item["predicate"], item["object"]) for item in payload.get(kind, ())]
-
-
-def fact(subject: str, predicate: str, object: str, **fields: Any) -> dict[str, Any]:
-    return {"subject": subject, "predicate": predicate, "object": object} | fields
+def sentences(payload: Mapping[str, Any]) -> list[str]:
+    """Return the facts of a payload as sentences."""
+    return [f"{item['subject']} {item['predicate']} {item['object']}" for item in payload.get("facts", ())]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-#: What the server does with a request: returns the arguments of the tool call, or an `Answer` of another kind.
+#: What the server does with a request: returns the text of its answer, or a `Raw` response.
 Behaviour = Callable[[dict[str, Any]], Any]
 TOKENS = 150
 #: A line of a conversation in a request.
@@ -55,7 +55,7 @@ class OpenAiServer:
         self.requests: list[dict[str, Any]] = []
         #: The headers of each request, by their names in lower case.
         self.headers: list[dict[str, str]] = []
-        self.behaviour: Behaviour = lambda _: {}
+        self.behaviour: Behaviour = lambda _: "none"
         self._closed = threading.Event()
         server = self
 
@@ -67,7 +67,7 @@ class OpenAiServer:
                 server.requests.append(request)
                 server.headers.append({name.lower(): value for name, value in self.headers.items()})
                 answer = server.behaviour(request)
-                raw = answer if isinstance(answer, Raw) else Raw(200, _completion(request, answer))
+                raw = answer if isinstance(answer, Raw) else Raw(200, _completion(answer))
                 if raw.silent:
                     server._closed.wait()
                     self.close_connection = True
@@ -110,7 +110,7 @@ class OpenAiServer:
 
 
 def said(text: str) -> Raw:
-    """Answer in words, without the tool call that was asked for."""
+    """Answer in words."""
     return Raw(200, json.dumps(_message({"role": "assistant", "content": text})).encode())
 
 
@@ -156,16 +156,19 @@ def _response(text: str) -> dict[str, Any]:
     return fields | {"output": [message], "parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
 
 
-def sensible(script: Mapping[str, Mapping[str, Sequence[dict[str, Any]]]]) -> Behaviour:
-    """Return the behaviour of a model that reads what the script says: items, by a part of the line they come from."""
+def sensible(script: Mapping[str, Sequence[str]]) -> Behaviour:
+    """Return the behaviour of a model that reads `sentence | words | kind`, by a part of the line, as scripted."""
 
-    def answer(request: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-        items: dict[str, list[dict[str, Any]]] = {}
-        for number, line in _LINE.findall(request["messages"][-1]["content"]):
-            for part, kinds in script.items():
-                for kind, values in kinds.items() if part in line else ():
-                    items.setdefault(kind, []).extend({"line": int(number)} | value for value in values)
-        return items
+    def answer(request: dict[str, Any]) -> str:
+        lines = _LINE.findall(request["messages"][-1]["content"])
+        read = [
+            f"{number} | {statement}"
+            for number, line in lines
+            for part, statements in script.items()
+            if part in line
+            for statement in statements
+        ]
+        return "\n".join(read) or "none"
 
     return answer
 
@@ -177,11 +180,8 @@ def openai_server() -> Generator[OpenAiServer]:
     server.close()
 
 
-def _completion(request: dict[str, Any], arguments: Any) -> bytes:
-    tool = request["tools"][0]["function"]["name"]
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    call = {"id": "call_1", "type": "function", "function": {"name": tool, "arguments": text}}
-    return json.dumps(_message({"role": "assistant", "content": None, "tool_calls": [call]})).encode()
+def _completion(text: str) -> bytes:
+    return json.dumps(_message({"role": "assistant", "content": text})).encode()
 
 
 def _message(message: dict[str, Any]) -> dict[str, Any]:

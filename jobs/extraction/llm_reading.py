@@ -1,0 +1,136 @@
+"""LLM reading: the job that reads the messages with a language model, window by window, behind the rules.
+
+It has a cursor of its own: what the rules have read while the model was late, paused or out of budget is read by the
+model later. Without an answer the cursor stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from recollect.events.backends.log import EventLog
+from recollect.events.envelope import EventDraft, RecordedEvent
+from recollect.jobs.derivation.append_derived import append_all_derived
+from recollect.jobs.derivation.derived_events import facts_extracted
+from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.extraction_job import (
+    LLM_CURSOR,
+    attributed,
+    by_kind,
+    conversations_before,
+    dated,
+    incoming_messages,
+    outside_of_play,
+    recordable,
+    said_at_us,
+)
+from recollect.jobs.extraction.item_merge import added_items, sources_of
+from recollect.jobs.extraction.llm_extractor import read_window
+from recollect.jobs.extraction.rule_extractor import IncomingMessage, Item
+from recollect.jobs.job_settings import QUIET_US
+from recollect.projections.queries.session_queries import EarlierTurn
+from recollect.projections.queries.snapshot import Snapshot
+
+#: Messages and characters of one window: a small model loses the thread in more, and a request stays under 2,000 tokens.
+_MESSAGES_MAX = 8
+_CHARS_MAX = 4_000
+#: Messages before a window that its request shows.
+_EARLIER_TURNS_MAX = 4
+#: Events that are searched for the stored items of a window.
+_EVENTS_MAX = 1_000
+#: Microseconds after which a scheduled run looks again at a namespace with unread messages.
+_AGAIN_US = 900_000_000
+
+
+def read_by_llm(context: JobContext, namespace: str, now_us: int) -> int:
+    """Read the messages of a namespace that the language model has not read; return the number of appended events.
+
+    It stops when the model gives no answer; the next run continues.
+    """
+    if context.llm is None or not context.llm.may_read(namespace):
+        return 0
+    return append_all_derived(context, namespace, partial(_reading, context, namespace, now_us))
+
+
+def reading_due_us(context: JobContext, namespace: str, now_us: int) -> int | None:
+    """Return when a namespace has to be looked at again, in microseconds; None when the model has read it all."""
+    if context.llm is None or not context.llm.may_read(namespace):
+        return None
+    with context.read_models.reading(namespace) as snapshot:
+        unread = snapshot.progress.first_turn_after(snapshot.progress.job_cursor(LLM_CURSOR))
+    return None if unread is None else now_us + _AGAIN_US
+
+
+def _reading(context: JobContext, namespace: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+    """Return `facts.extracted` for the next window; nothing while the conversation goes on, or without an answer."""
+    llm = context.llm
+    if llm is None:
+        return []
+    through = snapshot.progress.job_cursor(LLM_CURSOR)
+    window = list(_window(context.log, namespace, through, snapshot))
+    if not window:
+        return []
+    last = window[-1][0]
+    messages = [message for _, parts in window for message in parts]
+    is_full = len(messages) >= _MESSAGES_MAX or sum(len(message.text) for message in messages) >= _CHARS_MAX
+    wanted = context.settings.llm.llm_messages_min
+    if not is_full and len(messages) < wanted and now_us - last.occurred_at_us < QUIET_US:
+        # The conversation is going on; one request then reads more messages.
+        return []
+    llm.note_seen(sum(len(message.text.split()) for message in messages))
+    messages = list(outside_of_play(messages, conversations_before(snapshot, through)))
+    reading = read_window(llm, namespace, messages, _earlier_turns(snapshot, messages, through))
+    if reading is None:
+        return []
+    added = added_items(_stored_items(context.log, namespace, window[0][0].version, messages), reading.items)
+    said_us = said_at_us(added, messages, last)
+    items = recordable(dated(attributed(added, messages), messages, said_us))
+    return [
+        facts_extracted(
+            last.id,
+            said_us,
+            source_events=list(dict.fromkeys(id for extracted in items for id in sources_of(extracted.item)))
+            or [last.id],
+            llm_through=last.version,
+            extractor=llm.name,
+            items=by_kind(items, context.settings.extraction.extraction_confidence_min),
+        )
+    ]
+
+
+def _window(
+    log: EventLog, namespace: str, after: int, snapshot: Snapshot
+) -> Iterator[tuple[RecordedEvent, list[IncomingMessage]]]:
+    """Yield the message events of the next window with their messages; those of tools have none."""
+    messages_left, chars_left = _MESSAGES_MAX, _CHARS_MAX
+    while after < snapshot.version:
+        events = log.read(namespace, after=after, limit=min(200, snapshot.version - after))
+        offsets = snapshot.episodes.utc_offsets([event.version for event in events])
+        for event in events:
+            after = event.version
+            if event.type != "message.added":
+                continue
+            messages = incoming_messages(event, offsets)
+            yield event, messages
+            messages_left -= len(messages)
+            chars_left -= sum(len(message.text) for message in messages)
+            if messages_left <= 0 or chars_left <= 0:
+                return
+
+
+def _earlier_turns(
+    snapshot: Snapshot, messages: Sequence[IncomingMessage], through: int
+) -> Mapping[str | None, Sequence[EarlierTurn]]:
+    """Return the messages before the window, by session: they name whom its pronouns mean."""
+    sessions = dict.fromkeys(message.session_id for message in messages if message.session_id is not None)
+    return {id: snapshot.sessions.earlier_turns(id, through=through, limit=_EARLIER_TURNS_MAX) for id in sessions}
+
+
+def _stored_items(log: EventLog, namespace: str, first: int, messages: Sequence[IncomingMessage]) -> list[Item]:
+    """Return the facts and preferences that the rules have read in the messages of a window."""
+    ids = {message.event_id for message in messages}
+    events = log.read(namespace, after=first, limit=_EVENTS_MAX)
+    payloads = [event.data() for event in events if event.type == "facts.extracted"]
+    items = [item for payload in payloads for kind in ("facts", "preferences") for item in payload.get(kind, ())]
+    return [item for item in items if not ids.isdisjoint(sources_of(item))]
