@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from recollect.events.backends.log import EventLog
@@ -31,6 +32,7 @@ from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.comparison import Floats, Vectors
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
 from recollect.jobs.extraction.item_merge import merged_items, sources_of
@@ -54,10 +56,8 @@ _logger = logging.getLogger(__name__)
 
 #: The extractor that events record when no language model was used.
 RULES = "rules"
-#: Latest statements that a correction may refer to.
-_PRIOR_STATEMENTS_MAX = 40
-#: Latest open tasks, which a message may say are done.
-_OPEN_TASKS_MAX = 100
+#: Latest statements that a message may change.
+_PRIOR_STATEMENTS_MAX = 1_000
 #: Items that are extracted from one message: a list of a thousand dates is not worth remembering.
 _ITEMS_MAX = 100
 #: Seconds of processor time after which messages without items are recorded as read. Messages that take less time are
@@ -156,10 +156,8 @@ def _extract_items(
     context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
 ) -> tuple[list[ExtractedItem], str]:
     """Return the items of `messages` and the name of the extractor: the rules, or the language model that adds to them."""
-    before = [
-        *snapshot.knowledge.open_tasks(_OPEN_TASKS_MAX),
-        *snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX),
-    ]
+    before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX)
+    vectors = partial(_vectors, context, namespace, snapshot)
     statements_before = len(before)
     by_rules: list[ExtractedItem] = []
     conversations = _conversations(snapshot)
@@ -168,12 +166,12 @@ def _extract_items(
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
         conversation = conversations.of(message.session_id)
-        by_rules += _extract_by_rules(namespace, message, before, conversation, seconds_max)
+        by_rules += _extract_by_rules(namespace, message, before, conversation, seconds_max, vectors)
     by_rules += extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
     if context.llm is None or not messages:
         return by_rules, RULES
-    statements = before[:statements_before][-_LLM_STATEMENTS_MAX:]
-    read_by_rules = before[statements_before:]
+    statements = [prior for prior in before[:statements_before] if not prior.is_preference][-_LLM_STATEMENTS_MAX:]
+    read_by_rules = [prior for prior in before[statements_before:] if not prior.is_preference]
     earlier = _earlier_turns(snapshot, messages)
     by_llm = extract_by_llm(context.llm, namespace, messages, earlier, statements, read_by_rules)
     if by_llm is None:
@@ -182,6 +180,13 @@ def _extract_items(
         # A model that only invents has not read the messages.
         return [*by_llm, *by_rules], RULES
     return merged_items(by_rules, by_llm, context.settings.extraction.extraction_confidence_min), context.llm.name
+
+
+def _vectors(context: JobContext, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Floats | None:
+    """Return the vectors of a sentence and of statements; the vectors of statements are stored, as for retrieval."""
+    vectors = context.vectors()
+    stated = vectors.vectors_of_texts(namespace, snapshot, texts[1:])
+    return None if stated is None else np.concatenate([vectors.embedder.embed(texts[:1]), stated])
 
 
 def _conversations(snapshot: Snapshot) -> Conversations:
@@ -219,11 +224,14 @@ def _extract_by_rules(
     before: list[PriorStatement],
     conversation: Conversation,
     seconds_max: float,
+    vectors: Vectors,
 ) -> list[ExtractedItem]:
     """Return the items that the rules read in a message within `seconds_max`, at most `_ITEMS_MAX`."""
     items: list[ExtractedItem] = []
     try:
-        extracted = extract_by_rules(message, before, seconds_max=seconds_max, conversation=conversation)
+        extracted = extract_by_rules(
+            message, before, seconds_max=seconds_max, conversation=conversation, vectors=vectors
+        )
         items.extend(islice((_said_by(message.speaker, item) for item in extracted), _ITEMS_MAX))
     except ExtractionTimeout:
         _logger.warning(

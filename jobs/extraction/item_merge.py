@@ -97,7 +97,7 @@ def _same_statement(first: Item, second: Item) -> bool:
 def _same_ending(first: Item, second: Item) -> bool:
     if normalised(first["subject"]) != normalised(second["subject"]):
         return False
-    return _overlap(first.get("about") or "", second.get("about") or "")
+    return _overlap(*(item.get("object") or item.get("about") or "" for item in (first, second)))
 
 
 def _same_preference(first: Item, second: Item) -> bool:

@@ -6,15 +6,15 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.jobs.extraction import statement_modality
 from recollect.jobs.extraction.attributes import StatementsBefore, attribute_facts
+from recollect.jobs.extraction.changes import find_changes
+from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.copulas import copula_facts, possessed
-from recollect.jobs.extraction.corrections import find_correction
-from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.frames import ClauseFact, clause_facts, is_plural
 from recollect.jobs.extraction.languages.language_reader import LanguageReader
@@ -26,7 +26,6 @@ from recollect.jobs.extraction.phrases import phrase_at
 from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
-from recollect.jobs.extraction.replacements import find_replacement
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import (
@@ -34,7 +33,6 @@ from recollect.jobs.extraction.standing_instructions import (
     find_instruction,
 )
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
-from recollect.jobs.extraction.value_changes import find_change
 from recollect.jobs.extraction.verb_forms import plural_predicate
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_reading import names_date, read_dates
@@ -54,8 +52,6 @@ _NAMED_THING = re.compile(
 )
 #: Seconds of processor time for one message: ten times the time of the slowest known texts of full length.
 SECONDS_MAX = 2.0
-#: Latest statements that an ending may speak of: 100 tasks and 40 facts of earlier messages, and those of this message.
-_PRIOR_STATEMENTS_MAX = 160
 #: Confidence of a fact with `be`.
 _COPULA_CONFIDENCE = 0.85
 _WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
@@ -65,11 +61,7 @@ _OF_THE_DAY = re.compile(
     r"\b(?:this|today|tonight|now|immediately)\b|^(?:make sure|ensure|know|see|understand|think|say|admit|feel)\b",
     re.IGNORECASE,
 )
-#: Confidence of an earlier statement with the words of what replaces something.
-_REPLACED_CONFIDENCE = 0.85
 _NEGATED_VALUE = re.compile(r"(?:no longer|not|never|no more)\b", re.IGNORECASE)
-#: After an ending, the moment at which the new value holds.
-_MOMENT = timedelta(milliseconds=1)
 #: Confidence of what a possessive states.
 _POSSESSED_CONFIDENCE = 0.7
 #: Predicates whose objects are phrases up to the end of the clause.
@@ -113,6 +105,7 @@ def extract_by_rules(
     *,
     seconds_max: float = SECONDS_MAX,
     conversation: Conversation | None = None,
+    vectors: Vectors | None = None,
 ) -> Iterator[ExtractedItem]:
     """Yield the items that the rules read in a message, or in the beginning and end of a long message.
 
@@ -121,6 +114,7 @@ def extract_by_rules(
         seconds_max: processor time of this thread, checked before each sentence. It is not wall-clock time, so that a
             busy machine extracts the same items.
         conversation: the state of the session, which the message changes; None: the message stands alone.
+        vectors: of texts, for the comparison of a sentence with earlier statements; None: its words decide.
 
     Raises:
         ExtractionTimeout: the processor time is used up.
@@ -141,7 +135,7 @@ def extract_by_rules(
         # A long text brings its own people.
         conversation = Conversation()
     conversation.join(message.speaker)
-    antecedents = Antecedents(message.speaker, message.session_id, before, conversation)
+    antecedents = Antecedents(message.speaker, message.session_id, [*filter(_is_fact, before)], conversation)
     languages = LanguageReader(message.speaker, message.sent_at, message_sentences, message.text)
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
@@ -155,10 +149,13 @@ def extract_by_rules(
         else:
             resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
-            read = _read_sentence(message, resolved, before, said=sentence.text, may_instruct=may_instruct)
+            read = _read_sentence(
+                message, resolved, before, said=sentence.text, may_instruct=may_instruct, vectors=vectors
+            )
         for extracted in read:
+            if extracted.kind in ("facts", "preferences", "relationships"):
+                before.append(_statement(message, extracted))
             if extracted.kind == "facts":
-                before.append(_statement(message, extracted.item))
                 antecedents.state(*(extracted.item[name] for name in ("subject", "predicate", "object")))
             yield extracted
     conversation.keep_people(message.speaker, antecedents.last_people)
@@ -191,18 +188,32 @@ def _read_in_language(
     may_instruct: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the items of a sentence in German, Spanish, French, Chinese or Japanese."""
-    for kind, item in languages.read(index, before, message.session_id, may_instruct=may_instruct):
+    for kind, item in languages.read(index, [*filter(_is_fact, before)], message.session_id, may_instruct=may_instruct):
         yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
-def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
-    """Return a fact as a statement of its speaker and session."""
+def _is_fact(prior: PriorStatement) -> bool:
+    return not prior.is_preference and prior.kind != "relation"
+
+
+def _statement(message: IncomingMessage, extracted: ExtractedItem) -> PriorStatement:
+    """Return a fact, a preference or a relationship as a statement of its speaker and session."""
+    item = extracted.item
+    subject, predicate, object = (item.get(name, "") for name in ("subject", "predicate", "object"))
+    kind: str | None = item.get("statement_kind")
+    if extracted.kind == "preferences":
+        object, kind = item["value"], "rule" if item.get("standing") else "preference"
+    elif extracted.kind == "relationships":
+        subject, predicate, object, kind = item["source"], item["type"], item["target"], "relation"
     return PriorStatement(
         session_id=message.session_id,
         speaker=message.speaker,
-        subject=fact["subject"],
-        predicate=fact["predicate"],
-        object=fact["object"],
+        subject=subject,
+        predicate=predicate,
+        object=object,
+        text=item.get("statement", ""),
+        kind=kind,
+        is_preference=extracted.kind == "preferences",
     )
 
 
@@ -213,6 +224,7 @@ def _read_sentence(
     *,
     said: str,
     may_instruct: bool,
+    vectors: Vectors | None,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people.
 
@@ -225,24 +237,19 @@ def _read_sentence(
     factor = statement_modality.confidence_factor(text)
     items = [] if statement_modality.asks(text) else [*_items(message, text, non_factual, factor, before)]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
-    correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
-    if correction is not None:
-        yield ExtractedItem("corrections", correction | {"source_events": [message.event_id]})
+    changes = [*_changes(message, sentence.text, non_factual, facts, before, vectors)]
+    if any(extracted.kind == "corrections" for extracted in changes):
+        yield from changes
         return
     instruction = find_instruction(sentence, message_chars=len(message.text)) if may_instruct else None
     if instruction is not None:
         yield ExtractedItem("preferences", _instruction(message, instruction))
         return
-    endings = [*_endings(message, sentence.text, non_factual, before)]
-    if factor == 1 and not non_factual.covers(0):
-        endings += _replacement(message, sentence.text, before)
-        if not endings and not facts:
-            endings += _value_change(message, sentence.text, before)
-    if not endings:
+    if not changes:
         yield from _possessed(message, said, facts, statement_modality.NonFactualSpans(said))
     for extracted in items:
         yield from (ExtractedItem(extracted.kind, item) for item in split_lists(extracted.kind, extracted.item))
-    yield from endings
+    yield from changes
     for kind, item in people(message.speaker, sentence.text):
         yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
@@ -274,7 +281,7 @@ def _items(
             ):
                 yield _item(message, replace(match, object=object), factor)
     attributes = (
-        [*attribute_facts(text, StatementsBefore(message.speaker, message.session_id, before))]
+        [*attribute_facts(text, StatementsBefore(message.speaker, message.session_id, [*filter(_is_fact, before)]))]
         if is_of_sender(message.text)
         else []
     )
@@ -390,47 +397,20 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
     return ExtractedItem("facts", item)
 
 
-def _endings(
-    message: IncomingMessage, text: str, non_factual: statement_modality.NonFactualSpans, before: list[PriorStatement]
+def _changes(
+    message: IncomingMessage,
+    text: str,
+    non_factual: statement_modality.NonFactualSpans,
+    facts: Sequence[Item],
+    before: Sequence[PriorStatement],
+    vectors: Vectors | None,
 ) -> Iterator[ExtractedItem]:
-    """Yield what the sentence ends, unless the sentence is hypothetical from its beginning or in doubt."""
+    """Yield what the sentence changes, unless it is hypothetical from its beginning or in doubt."""
     if non_factual.covers(len(text) // 2) or statement_modality.confidence_factor(text) < 1:
         return
-    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
-    last = next((prior for prior in reversed(own) if prior.session_id == message.session_id), None)
-    for item in find_endings(text[: non_factual.stated_length], own, last):
-        subject = {"subject": subject_name(message.speaker, item.pop("who"))}
-        yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
-
-
-def _replacement(message: IncomingMessage, text: str, before: list[PriorStatement]) -> Iterator[ExtractedItem]:
-    """Yield the ending and the new statement of a sentence that says what replaces something."""
-    source = {"source_events": [message.event_id]}
-    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
-    replacement = find_replacement(message.speaker, text, own)
-    if replacement is None:
-        return
-    yield ExtractedItem("endings", {"subject": replacement.subject, "about": replacement.old} | source)
-    if replacement.restated is not None:
-        prior, object = replacement.restated
-        item: Item = {"subject": prior.subject, "predicate": prior.predicate, "object": object}
-        yield ExtractedItem("facts", item | {"confidence": _REPLACED_CONFIDENCE, "source_type": "observed"} | source)
-
-
-def _value_change(message: IncomingMessage, text: str, before: list[PriorStatement]) -> Iterator[ExtractedItem]:
-    """Yield the ending and the new statement of a sentence that changes the number of an earlier statement."""
-    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
-    change = find_change(text, own)
-    if change is None:
-        return
-    prior, object = change
-    source = {"source_events": [message.event_id]}
-    ending: Item = {"subject": prior.subject, "predicates": [prior.predicate], "about": prior.object}
-    yield ExtractedItem("endings", ending | source)
-    item: Item = {"subject": prior.subject, "predicate": prior.predicate, "object": object}
-    # The ending names words that the new statement has as well: it holds from the next moment on.
-    item |= {"confidence": _REPLACED_CONFIDENCE, "source_type": "observed", "valid_from": message.sent_at + _MOMENT}
-    yield ExtractedItem("facts", item | source)
+    own = text[: non_factual.stated_length]
+    for kind, item in find_changes(own, message.speaker, before, facts, vectors=vectors):
+        yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
