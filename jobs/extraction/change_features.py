@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -98,11 +98,15 @@ def tokens(text: str) -> list[str]:
 
 
 def cues(
-    words: Sequence[str], shared: frozenset[str] = frozenset(), numbers: frozenset[str] = frozenset()
+    words: Sequence[str],
+    known: Container[str],
+    shared: frozenset[str] = frozenset(),
+    numbers: frozenset[str] = frozenset(),
 ) -> list[str]:
     """Return the features of the words of a sentence: one to three in a row, and its length.
 
     Parameters:
+        known: the words that stand for themselves; every other one is `?`, as most names are.
         shared: stems of a statement, whose words are all the same one: `sold the @`.
         numbers: the numbers of a statement.
     """
@@ -113,7 +117,7 @@ def cues(
         elif word in _DAYS:
             marked.append("day")
         else:
-            marked.append("@" if shared and stem(word) in shared else word)
+            marked.append("@" if shared and stem(word) in shared else word if word in known else "?")
     marked.append(">")
     grams = [" ".join(marked[at : at + size]) for size in (1, 2, 3) for at in range(len(marked) - size + 1)]
     return [*dict.fromkeys(grams), f"length {min(len(words), 24) // 4}"]
@@ -190,7 +194,7 @@ VECTOR_FEATURES = 4
 
 
 def pair_features(
-    sentence: Read, priors: Sequence[Read], speaker: str, cosines: Sequence[float] | None
+    sentence: Read, priors: Sequence[Read], speaker: str, cosines: Sequence[float] | None, known: Container[str]
 ) -> tuple[list[list[float]], list[list[str]]]:
     """Return the features and the cues of each older statement, oldest first, beside a sentence."""
     speaker_stems = stems_of(speaker)
@@ -268,7 +272,7 @@ def pair_features(
             "nearest": float(near[row] > best_other),
         }
         rows.append([*values.values()])
-    marked = [cues(words, common, frozenset(prior.counts)) for common, prior in zip(shared, priors, strict=True)]
+    marked = [cues(words, known, common, frozenset(prior.counts)) for common, prior in zip(shared, priors, strict=True)]
     return rows, marked
 
 

@@ -70,6 +70,8 @@ def find_changes(
             continue
         relation = RELATIONS[int(np.argmax(np.where(_CLOSING, probabilities, 0)))]
         changed = None if relation == "ends" else _with_number(prior.object, sentence)
+        if changed is None and relation != "ends" and _has_several(prior.object, sentence):
+            continue
         if relation == "corrects" and not prior.is_preference:
             right = _stated_object(prior, facts) or changed or _right_object(prior.object, sentence)
             if right is not None:
@@ -124,6 +126,12 @@ def _with_number(object: str, sentence: str) -> str | None:
         return None
     old, new = pairs[0]
     return f"{object[: old.start]}{new.number}{object[old.end :]}"
+
+
+def _has_several(object: str, sentence: str) -> bool:
+    """Return whether a sentence gives a new amount of a unit of which an object has several: any of them may be meant."""
+    units = [amount.unit for amount in amounts(object)]
+    return any(new.unit and units.count(new.unit) > 1 for new in amounts(sentence))
 
 
 def _one_unit(old: Amount, new: Amount) -> bool:

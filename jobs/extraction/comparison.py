@@ -31,7 +31,7 @@ _COMPARED_MAX = 24
 #: Older statements that are looked through for these.
 _STATEMENTS_MAX = 1_000
 #: A sentence whose words change anything with a smaller probability is not compared.
-_CHANGE_MIN = 0.02
+_CHANGE_MIN = 0.005
 #: The vectors are longer by this factor in the network.
 _VECTOR_SCALE = 4.0
 _PRODUCT_SCALE = 8.0
@@ -46,6 +46,8 @@ class _Network:
         weights: dict[str, Any] = dict(np.load(BytesIO(content)))
         vocabulary = bytes(weights.pop("vocabulary")).decode().split("\n")
         self._places = {cue: place + 1 for place, cue in enumerate(vocabulary)}
+        #: The words that the network knows: cues of one word.
+        self.known = frozenset(cue for cue in vocabulary if " " not in cue)
         self._weights: dict[str, Floats] = {name: array.astype(np.float32) for name, array in weights.items()}
 
     def places(self, words: Sequence[str]) -> list[int]:
@@ -121,7 +123,7 @@ def compare(
     own = [prior for prior in before[-_STATEMENTS_MAX:] if prior.speaker == speaker]
     said = Read(sentence)
     model = network()
-    words = model.places(cues(said.words))
+    words = model.places(cues(said.words, model.known))
     if not own or not said.words or model.change(words) < _CHANGE_MIN:
         return []
     own = [*{(prior.subject, prior.predicate, prior.object): prior for prior in own}.values()]
@@ -131,7 +133,7 @@ def compare(
     pair = None if near is None else (near[0], near[1:][places])
     reads = [Read(prior_text(prior)) for prior in own]
     cosines = None if pair is None else [float(value) for value in pair[1] @ pair[0]]
-    features, marked = pair_features(said, reads, speaker, cosines)
+    features, marked = pair_features(said, reads, speaker, cosines, model.known)
     prior_kinds = np.stack(
         [
             _kinds_of(model, prior.kind, read, None if pair is None else pair[1][row])
@@ -171,7 +173,7 @@ def _candidates(said: Read, own: Sequence[PriorStatement], near: Floats | None, 
 def _kinds_of(model: _Network, kind: str | None, read: Read, vector: Floats | None) -> Floats:
     """Return the probabilities of the kinds of a statement."""
     if kind not in KINDS:
-        return model.kinds(model.places(cues(read.words)), vector)
+        return model.kinds(model.places(cues(read.words, model.known)), vector)
     sure = np.full(len(KINDS), (1 - _KNOWN_KIND) / len(KINDS), np.float32)
     sure[KINDS.index(kind)] = _KNOWN_KIND
     return sure

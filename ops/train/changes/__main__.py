@@ -1,6 +1,6 @@
 """Training of the comparison: fits the weights of `jobs/extraction/comparison.npz` to labelled changes.
 
-    .venv/bin/python ops/train/changes [--write] [--conversations FILE ...]
+    .venv/bin/python ops/train/changes [--write] [--folds N] [--conversations FILE ...]
 
 Prints what cross-validation over the voices gives: of the statements that a sentence replaces, ends or corrects, how
 many are found at a threshold; of the sentences that change nothing, how many would change a statement. Needs PyTorch,
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from labels import FOLDER, LabelledSentence, read_conversations, read_scenarios
-from model import Examples, Network, examples_of, fitted, probabilities, vocabulary_of
+from model import Examples, Network, examples_of, fitted, known_words, probabilities, vocabulary_of
 from patterned import patterned
 from variants import variants
 
@@ -27,7 +27,7 @@ from recollect.projections.embeddings.embedder import open_embedder
 _MODEL = "all-MiniLM-L6-v2"
 #: People of the patterned sentences.
 _PEOPLE = 900
-_EPOCHS, _FOLDS = 14, 4
+_EPOCHS, _FOLDS = 12, 4
 _THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95)
 _TEXTS = 64
 
@@ -56,7 +56,7 @@ def embedded(sentences: Sequence[LabelledSentence]) -> dict[str, Any]:
 
 def fit(sentences: Sequence[LabelledSentence], natural: set[int], vectors: dict[str, Any]) -> tuple[Network, list[str]]:
     """Return a network that is fitted to sentences, and its vocabulary."""
-    vocabulary = vocabulary_of(sentences)
+    vocabulary = vocabulary_of(sentences, known_words(sentences))
     examples = examples_of(sentences, vectors, vocabulary)
     is_natural = np.array([id(sentences[int(number)]) in natural for number in examples.sentence])
     return fitted(examples, len(vocabulary), is_natural, epochs=_EPOCHS, seed=1), vocabulary
@@ -69,7 +69,11 @@ def outcomes(
     changed = probabilities(network, examples, vectors=vectors)[:, 2:].sum(1)
     return [
         Outcome(
-            sentences[number], int(number), bool(relation > 1), float(probability), id(sentences[int(number)]) in natural
+            sentences[number],
+            int(number),
+            bool(relation > 1),
+            float(probability),
+            id(sentences[int(number)]) in natural,
         )
         for number, relation, probability in zip(examples.sentence, examples.relation, changed, strict=True)
     ]
@@ -110,21 +114,22 @@ def main() -> None:
     default = sorted(FOLDER.parent.parent.glob("*/labels/own-*.jsonl"))
     parser.add_argument("--conversations", nargs="*", type=Path, default=default, help="labelled conversations")
     parser.add_argument("--write", action="store_true", help="write the weights")
-    parser.add_argument("--quick", action="store_true", help="no cross-validation")
+    parser.add_argument("--folds", type=int, default=_FOLDS, help=f"parts of {_FOLDS} that are held out; 0: no report")
     arguments = parser.parse_args()
     scenarios, conversations = [*read_scenarios()], [*read_conversations(arguments.conversations)]
     natural = {id(sentence) for sentence in conversations}
     everything = [*scenarios, *variants(scenarios, 1), *patterned(_PEOPLE, 1), *conversations]
     vectors = embedded(everything)
+    print(f"{len(scenarios)} labelled sentences, {len(everything)} with their variants, patterns and conversations")
     pairs: dict[bool, list[Outcome]] = {True: [], False: []}
-    for fold in range(0 if arguments.quick else _FOLDS):
+    for fold in range(arguments.folds):
         fitted_to = [it for it in everything if zlib.crc32(it.voice.encode()) % _FOLDS != fold]
         held_out = [it for it in (*scenarios, *conversations) if zlib.crc32(it.voice.encode()) % _FOLDS == fold]
         network, vocabulary = fit(fitted_to, natural, vectors)
         examples = examples_of(held_out, vectors, vocabulary)
         for with_vectors in pairs:
             pairs[with_vectors] += outcomes(network, examples, held_out, natural, vectors=with_vectors)
-    for with_vectors, of_mode in pairs.items():
+    for with_vectors, of_mode in pairs.items() if arguments.folds else ():
         report(of_mode, "with vectors" if with_vectors else "words alone")
     if arguments.write:
         write(*fit(everything, natural, vectors))

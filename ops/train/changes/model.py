@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ torch: Any = import_module("torch")
 nn: Any = torch.nn
 CHANGES = ("none", "ends", "replaces", "corrects")
 _CUES_MAX = 110
+#: A word with a capital letter that does not begin the text.
+_CAPITAL = re.compile(r"(?<!^)\b[A-Z][^\W\d_]+")
 #: Cues of fewer sentences, or of one voice, have no weights.
 _COUNT_MIN = 4
 _CODE, _PRODUCT, _HIDDEN = 16, 8, 32
@@ -51,21 +54,41 @@ class Examples:
     text_change: Array
 
 
-def vocabulary_of(sentences: Sequence[LabelledSentence]) -> list[str]:
-    """Return the cues with weights."""
+def known_words(sentences: Sequence[LabelledSentence]) -> frozenset[str]:
+    """Return the words that are cues of their own: names in English are not."""
+    counts: Counter[str] = Counter()
+    capitals: Counter[str] = Counter()
+    voices: defaultdict[str, set[str]] = defaultdict(set)
+    texts = {(sentence.voice, sentence.language, sentence.text) for sentence in sentences}
+    texts |= {(it.voice, it.language, prior_text(prior)) for it in sentences for prior in it.statements}
+    for voice, language, text in texts:
+        for word in set(Read(text).words):
+            counts[word] += 1
+            voices[word].add(voice)
+        if language == "en":
+            capitals.update({word.lower() for word in _CAPITAL.findall(text)})
+    common = {word for word, count in counts.items() if count >= _COUNT_MIN and len(voices[word]) > 1}
+    return frozenset(word for word in common if capitals[word] * 2 < counts[word] or word == "i")
+
+
+def vocabulary_of(sentences: Sequence[LabelledSentence], known: frozenset[str]) -> list[str]:
+    """Return the cues with weights; those of one word are the known words."""
     counts: Counter[str] = Counter()
     voices: defaultdict[str, set[str]] = defaultdict(set)
     seen: set[tuple[str, str]] = set()
     for sentence in sentences:
         texts = {sentence.text, *(prior_text(prior) for prior in sentence.statements)}
         read = Read(sentence.text)
-        lists = [cues(Read(text).words) for text in texts if (sentence.voice, text) not in seen]
+        lists = [cues(Read(text).words, known) for text in texts if (sentence.voice, text) not in seen]
         seen |= {(sentence.voice, text) for text in texts}
-        lists += pair_features(read, [Read(prior_text(p)) for p in sentence.statements], sentence.speaker, None)[1]
+        lists += pair_features(read, [Read(prior_text(p)) for p in sentence.statements], sentence.speaker, None, known)[
+            1
+        ]
         for cue in {cue for words in lists for cue in words}:
             counts[cue] += 1
             voices[cue].add(sentence.voice)
-    return sorted(cue for cue, count in counts.items() if count >= _COUNT_MIN and len(voices[cue]) > 1)
+    common = {cue for cue, count in counts.items() if count >= _COUNT_MIN and len(voices[cue]) > 1}
+    return sorted(common | known)
 
 
 def _indexed(lists: Sequence[Sequence[str]], places: dict[str, int]) -> Array:
@@ -82,6 +105,7 @@ def examples_of(
 ) -> Examples:
     """Return the pairs of sentences and their statements."""
     places = {cue: place for place, cue in enumerate(vocabulary)}
+    known = frozenset(cue for cue in vocabulary if " " not in cue)
     rows: dict[str, int] = {}
     texts: list[str] = []
     kinds: list[int] = []
@@ -105,7 +129,7 @@ def examples_of(
             continue
         reads = [Read(prior_text(prior)) for prior in sentence.statements]
         cosines = [float(vectors[sentence.text] @ vectors[prior.text]) for prior in sentence.statements]
-        values, words = pair_features(Read(sentence.text), reads, sentence.speaker, cosines)
+        values, words = pair_features(Read(sentence.text), reads, sentence.speaker, cosines, known)
         features += values
         marked += words
         for prior, relation in zip(sentence.statements, sentence.relations, strict=True):
@@ -121,7 +145,7 @@ def examples_of(
         prior=table[:, 2],
         kind=table[:, 3],
         relation=table[:, 4],
-        text_cues=_indexed([cues(Read(text).words) for text in texts], places),
+        text_cues=_indexed([cues(Read(text).words, known) for text in texts], places),
         vectors=np.array([vectors[text] for text in rows], np.float32),
         text_kind=np.array(kinds),
         text_change=np.array(changes),
