@@ -99,14 +99,14 @@ def tokens(text: str) -> list[str]:
 
 def cues(
     words: Sequence[str],
-    known: Container[str],
+    lexicon: Container[str],
     shared: frozenset[str] = frozenset(),
     numbers: frozenset[str] = frozenset(),
 ) -> list[str]:
     """Return the features of the words of a sentence: one to three in a row, and its length.
 
     Parameters:
-        known: the words that stand for themselves; every other one is `?`, as most names are.
+        lexicon: the words that stand for themselves; every other one is `?`, as most names are.
         shared: stems of a statement, whose words are all the same one: `sold the @`.
         numbers: the numbers of a statement.
     """
@@ -117,7 +117,7 @@ def cues(
         elif word in _DAYS:
             marked.append("day")
         else:
-            marked.append("@" if shared and stem(word) in shared else word if word in known else "?")
+            marked.append("@" if shared and stem(word) in shared else word if word in lexicon else "?")
     marked.append(">")
     grams = [" ".join(marked[at : at + size]) for size in (1, 2, 3) for at in range(len(marked) - size + 1)]
     return [*dict.fromkeys(grams), f"length {min(len(words), 24) // 4}"]
@@ -133,7 +133,7 @@ class Amount(NamedTuple):
 
 
 def amounts(text: str) -> list[Amount]:
-    """Return the numbers of a text, also those in words."""
+    """Return the numbers of a text, those in words aside."""
     values: list[Amount] = []
     for match in _NUMBER.finditer(text[:CHARS_MAX]):
         unit = (match["unit"] or "").lower()
@@ -158,12 +158,15 @@ class Read:
     """A text with what is compared of it."""
 
     text: str
+    #: As `tokens` returns them.
     words: list[str] = field(init=False)
     stems: frozenset[str] = field(init=False)
     amounts: list[Amount] = field(init=False)
+    #: The numbers, also those in words.
     counts: set[str] = field(init=False)
     days: set[int] = field(init=False)
     months: set[int] = field(init=False)
+    #: Stems of words with a capital letter that do not begin the text.
     names: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -194,86 +197,113 @@ VECTOR_FEATURES = 4
 
 
 def pair_features(
-    sentence: Read, priors: Sequence[Read], speaker: str, cosines: Sequence[float] | None, known: Container[str]
+    sentence: Read, priors: Sequence[Read], speaker: str, cosines: Sequence[float] | None, lexicon: Container[str]
 ) -> tuple[list[list[float]], list[list[str]]]:
-    """Return the features and the cues of each older statement, oldest first, beside a sentence."""
+    """Return the features and the cues of each older statement, oldest first, compared with a sentence."""
     speaker_stems = stems_of(speaker)
     said = sentence.stems - speaker_stems
     own = [prior.stems - speaker_stems for prior in priors]
     shared = [said & stems for stems in own]
-    frequency = Counter(stem for stems in own for stem in stems)
     shares = [len(common) / max(1, len(said)) for common in shared]
     families = [len(_family(said) & _family(stems)) for stems in own]
     changed = [_changed_amount(sentence, prior) for prior in priors]
+    frequency = Counter(stem for stems in own for stem in stems)
+    near = cosines or [0.0] * len(priors)
+    of_sentence = _persons(sentence)
     rows: list[list[float]] = []
-    words = sentence.words
-    head = words[:3]
-    subject = [
+    for row, prior in enumerate(priors):
+        common = shared[row]
+        best_other, nearest_other = _best_other(shares, row), _best_other(near, row)
+        values: list[float] = [
+            min(len(common), 3) / 3,
+            len(common) / max(1, len(own[row])),
+            shares[row],
+            max((1 / frequency[stem] for stem in common), default=0.0),
+            shares[row] - best_other,
+            bool(common) and best_other == 0,
+            not common,
+            not any(shared),
+            min(families[row], 2) / 2,
+            families[row] - _best_other(families, row),
+            bool(sentence.names & own[row]),
+            bool(sentence.names - own[row] - speaker_stems),
+            *_of_numbers(changed, row),
+            *_of_values(sentence, prior),
+            row == len(priors) - 1,
+            1 / (len(priors) - row),
+            min(len(priors), 30) / 30,
+            _LIST.search(prior.text) is not None,
+            *_of_words(sentence, common),
+            _has_other_noun(sentence.words, own[row]),
+            not prior.words or prior.words[0] in _FIRST or prior.words[0] not in ("my", "our"),
+            *of_sentence,
+            *_before_shared(sentence, common),
+            cosines is not None,
+            near[row],
+            near[row] - nearest_other,
+            near[row] > nearest_other,
+        ]
+        rows.append([float(value) for value in values])
+    marked = [
+        cues(sentence.words, lexicon, common, frozenset(prior.counts))
+        for common, prior in zip(shared, priors, strict=True)
+    ]
+    return rows, marked
+
+
+def _best_other(values: Sequence[float], row: int) -> float:
+    """Return the greatest value of the other rows."""
+    return max((value for place, value in enumerate(values) if place != row), default=0.0)
+
+
+def _persons(sentence: Read) -> list[bool]:
+    """Return of which person the sentence speaks first."""
+    words, head = sentence.words, sentence.words[:3]
+    return [
         any(word in _FIRST for word in head),
         any(word in _THIRD for word in head),
         any(word in _THING for word in head),
         "you" in words,
         "my" in words[:2],
     ]
-    has_thing = any(word in _THING or word in ("him", "her", "there") for word in words[1:])
-    has_third = any(word in _THIRD for word in words)
-    for row, prior in enumerate(priors):
-        others = [share for place, share in enumerate(shares) if place != row]
-        common = shared[row]
-        rarity = max((1 / frequency[stem] for stem in common), default=0.0)
-        values: dict[str, float] = {
-            "shared": min(len(common), 3) / 3,
-            "share of statement": len(common) / max(1, len(own[row])),
-            "share of sentence": shares[row],
-            "rarity": rarity,
-            "beyond others": shares[row] - max(others, default=0.0),
-            "only one": float(bool(common) and max(others, default=0.0) == 0),
-            "nothing shared": float(not common),
-            "nothing shared with any": float(not any(shared)),
-            "family": min(families[row], 2) / 2,
-            "family beyond others": float(
-                families[row] - max((f for p, f in enumerate(families) if p != row), default=0)
-            ),
-            "name shared": float(bool(sentence.names & own[row])),
-            "other name": float(bool(sentence.names - own[row] - speaker_stems)),
-            "changed amount": float(changed[row] == 2),
-            "changed number": float(changed[row] >= 1),
-            "only changed amount": float(changed[row] == 2 and changed.count(2) == 1),
-            "only changed number": float(changed[row] >= 1 and sum(value >= 1 for value in changed) == 1),
-            "same number": float(bool(sentence.counts & prior.counts)),
-            "number in sentence": float(bool(sentence.counts)),
-            "number in statement": float(bool(prior.counts)),
-            "other day": float(bool(sentence.days and prior.days) and not sentence.days & prior.days),
-            "same day": float(bool(sentence.days & prior.days)),
-            "day in sentence": float(bool(sentence.days or sentence.months)),
-            "day in statement": float(bool(prior.days or prior.months)),
-            "other month": float(bool(sentence.months and prior.months) and not sentence.months & prior.months),
-            "last": float(row == len(priors) - 1),
-            "recency": 1 / (len(priors) - row),
-            "candidates": min(len(priors), 30) / 30,
-            "list": float(_LIST.search(prior.text) is not None),
-            "thing pronoun": float(has_thing and not common),
-            "person pronoun": float(has_third and not common),
-            "negation": float(any(word in _NEGATIONS for word in words)),
-            "question": float("?" in words),
-            "quotation": float('"' in words),
-            "length": min(len(words), 24) / 24,
-            "foreign owner": float(_has_other_noun(words, own[row])),
-            "about me": float(not prior.words or prior.words[0] in _FIRST or prior.words[0] not in ("my", "our")),
-        }
-        values |= {f"subject {number}": float(value) for number, value in enumerate(subject)}
-        values |= _before_shared(sentence, common)
-        near = cosines or [0.0] * len(priors)
-        best_other = max((value for place, value in enumerate(near) if place != row), default=0.0)
-        values |= {
-            "has vectors": float(cosines is not None),
-            "cosine": near[row],
-            "cosine beyond others": near[row] - best_other,
-            "nearest": float(near[row] > best_other),
-        }
-        rows.append([*values.values()])
-    marked = [cues(words, known, common, frozenset(prior.counts)) for common, prior in zip(shared, priors, strict=True)]
-    return rows, marked
+
+
+def _of_numbers(changed: Sequence[int], row: int) -> list[bool]:
+    """Return whether the sentence gives a statement, and only this one, another amount or number."""
+    is_amount, is_number = changed[row] == 2, changed[row] >= 1
+    return [
+        is_amount,
+        is_number,
+        is_amount and changed.count(2) == 1,
+        is_number and sum(value >= 1 for value in changed) == 1,
+    ]
+
+
+def _of_values(sentence: Read, prior: Read) -> list[bool]:
+    """Return which numbers, days and months both have."""
+    return [
+        bool(sentence.counts & prior.counts),
+        bool(sentence.counts),
+        bool(prior.counts),
+        bool(sentence.days and prior.days) and not sentence.days & prior.days,
+        bool(sentence.days & prior.days),
+        bool(sentence.days or sentence.months),
+        bool(prior.days or prior.months),
+        bool(sentence.months and prior.months) and not sentence.months & prior.months,
+    ]
+
+
+def _of_words(sentence: Read, common: frozenset[str]) -> list[float]:
+    """Return pronouns that may mean a statement without shared words, signs of negation and question, and the length."""
+    words = sentence.words
+    return [
+        not common and any(word in _THING or word in ("him", "her", "there") for word in words[1:]),
+        not common and any(word in _THIRD for word in words),
+        any(word in _NEGATIONS for word in words),
+        "?" in words,
+        '"' in words,
+        min(len(words), 24) / 24,
+    ]
 
 
 def _changed_amount(sentence: Read, prior: Read) -> int:
@@ -296,15 +326,11 @@ def _has_other_noun(words: Sequence[str], stems: frozenset[str]) -> bool:
     return False
 
 
-def _before_shared(sentence: Read, common: frozenset[str]) -> dict[str, float]:
+def _before_shared(sentence: Read, common: frozenset[str]) -> list[float]:
     """Return which determiner stands before the first shared word, and where in the sentence it is."""
-    values = {f"determiner {number}": 0.0 for number in range(len(_DETERMINERS))} | {"place": 0.0}
     words = sentence.words
     for place, word in enumerate(words):
         if content_stems(word) & common:
             before = words[max(0, place - 2) : place]
-            for number, determiners in enumerate(_DETERMINERS):
-                values[f"determiner {number}"] = float(any(word in determiners for word in before))
-            values["place"] = (place + 1) / len(words)
-            break
-    return values
+            return [*(any(word in group for word in before) for group in _DETERMINERS), (place + 1) / len(words)]
+    return [0.0] * (len(_DETERMINERS) + 1)

@@ -20,7 +20,7 @@ from recollect.projections.queries.knowledge_queries import PriorStatement
 KindAndItem = tuple[str, dict[str, Any]]
 
 #: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one.
-SURE = 0.8
+SURE = 0.85
 #: Statements that one sentence may change: the same one may be there in two forms.
 _CHANGED_MAX = 4
 #: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
@@ -114,9 +114,11 @@ def _stated_object(prior: PriorStatement, facts: Sequence[dict[str, Any]]) -> st
 
 def _with_number(object: str, sentence: str) -> str | None:
     """Return an object with the only number of a sentence in place of its own one of this unit; None without one reading."""
-    olds, news = amounts(object), amounts(sentence)
-    pairs = [(old, new) for old in olds for new in news if old.number != new.number and _one_unit(old, new)]
-    kept = {amount.number for amount in olds} & {amount.number for amount in news}
+    old_amounts, new_amounts = amounts(object), amounts(sentence)
+    pairs = [
+        (old, new) for old in old_amounts for new in new_amounts if old.number != new.number and _one_unit(old, new)
+    ]
+    kept = {amount.number for amount in old_amounts} & {amount.number for amount in new_amounts}
     if len(pairs) > 1:
         # `from 300 to 400` names the old number, too.
         pairs = [(old, new) for old, new in pairs if new.number not in kept]

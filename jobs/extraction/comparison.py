@@ -2,7 +2,7 @@
 
 A small network reads the words of the sentence, in which the words of the statement stand as `@`, the features of
 `change_features.py`, the kinds of both, and their vectors where an embedding model is ready. `ops/train/changes` trains
-it; `docs` of that folder has the figures.
+it and prints its figures.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Network:
         vocabulary = bytes(weights.pop("vocabulary")).decode().split("\n")
         self._places = {cue: place + 1 for place, cue in enumerate(vocabulary)}
         #: The words that the network knows: cues of one word.
-        self.known = frozenset(cue for cue in vocabulary if " " not in cue)
+        self.lexicon = frozenset(cue for cue in vocabulary if " " not in cue)
         self._weights: dict[str, Floats] = {name: array.astype(np.float32) for name, array in weights.items()}
 
     def places(self, words: Sequence[str]) -> list[int]:
@@ -123,7 +123,7 @@ def compare(
     own = [prior for prior in before[-_STATEMENTS_MAX:] if prior.speaker == speaker]
     said = Read(sentence)
     model = network()
-    words = model.places(cues(said.words, model.known))
+    words = model.places(cues(said.words, model.lexicon))
     if not own or not said.words or model.change(words) < _CHANGE_MIN:
         return []
     own = [*{(prior.subject, prior.predicate, prior.object): prior for prior in own}.values()]
@@ -133,7 +133,7 @@ def compare(
     pair = None if near is None else (near[0], near[1:][places])
     reads = [Read(prior_text(prior)) for prior in own]
     cosines = None if pair is None else [float(value) for value in pair[1] @ pair[0]]
-    features, marked = pair_features(said, reads, speaker, cosines, model.known)
+    features, marked = pair_features(said, reads, speaker, cosines, model.lexicon)
     prior_kinds = np.stack(
         [
             _kinds_of(model, prior.kind, read, None if pair is None else pair[1][row])
@@ -173,7 +173,7 @@ def _candidates(said: Read, own: Sequence[PriorStatement], near: Floats | None, 
 def _kinds_of(model: _Network, kind: str | None, read: Read, vector: Floats | None) -> Floats:
     """Return the probabilities of the kinds of a statement."""
     if kind not in KINDS:
-        return model.kinds(model.places(cues(read.words, model.known)), vector)
+        return model.kinds(model.places(cues(read.words, model.lexicon)), vector)
     sure = np.full(len(KINDS), (1 - _KNOWN_KIND) / len(KINDS), np.float32)
     sure[KINDS.index(kind)] = _KNOWN_KIND
     return sure

@@ -52,7 +52,8 @@ def _read() -> tuple[dict[str, list[str]], list[_Topic]]:
             name, *values = rest.split("|")
             lists[name] = values
         elif first == "kind":
-            topics.append(_Topic(*rest.split()))
+            kind, _, language = rest.partition(" ")
+            topics.append(_Topic(kind, language or "en"))
         elif first == "=":
             topics[-1].statements.append(rest)
         elif first in _RELATIONS:
