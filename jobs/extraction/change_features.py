@@ -119,7 +119,7 @@ def cues(
         else:
             marked.append("@" if shared and stem(word) in shared else word if word in lexicon else "?")
     marked.append(">")
-    grams = [" ".join(marked[at : at + size]) for size in (1, 2, 3) for at in range(len(marked) - size + 1)]
+    grams = [" ".join(marked[first : first + size]) for size in (1, 2, 3) for first in range(len(marked) - size + 1)]
     return [*dict.fromkeys(grams), f"length {min(len(words), 24) // 4}"]
 
 
@@ -150,7 +150,7 @@ def stems_of(text: str) -> frozenset[str]:
     """Return the stems of the words of a text, and pairs of signs of a text without spaces."""
     stems = {word for word in content_stems(text[:CHARS_MAX]) if not word[0].isdigit() and len(word) < _WORD_CHARS_MAX}
     runs = _SIGNS.findall(text[:CHARS_MAX])
-    return frozenset(stems | {run[at : at + 2] for run in runs for at in range(len(run) - 1)}) - _DAYS.keys()
+    return frozenset(stems | {run[first : first + 2] for run in runs for first in range(len(run) - 1)}) - _DAYS.keys()
 
 
 @dataclass(slots=True)

@@ -64,7 +64,7 @@ def find_changes(
         vectors: as in `compare`.
     """
     items: list[KindAndItem] = []
-    is_stated = bool(facts)
+    is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
     for prior, probabilities in _sure(compare(sentence, speaker, before, vectors)):
         if _stated_object(prior, facts) == prior.object:
             continue
@@ -166,9 +166,9 @@ def _right_object(object: str, sentence: str) -> str | None:
         if match is None or not 0 < len(right.split()) <= _RIGHT_WORDS_MAX:
             continue
         wrong = _LEADING.sub("", (match["wrong"] or "").strip()).strip(" .\"'")
-        at = object.casefold().find(wrong.casefold()) if wrong else -1
-        if at >= 0:
-            return f"{object[:at]}{right}{object[at + len(wrong) :]}"
+        place = object.casefold().find(wrong.casefold()) if wrong else -1
+        if place >= 0:
+            return f"{object[:place]}{right}{object[place + len(wrong) :]}"
         head, named, _ = object.rpartition(" named ")
         return f"{head}{named}{right}"
     return None

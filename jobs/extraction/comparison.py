@@ -32,6 +32,9 @@ _COMPARED_MAX = 24
 _STATEMENTS_MAX = 1_000
 #: A sentence whose words change anything with a smaller probability is not compared.
 _CHANGE_MIN = 0.005
+#: Other sentences are compared when they have so many words of one of the latest statements.
+_NAMED_MIN = 2
+_NAMED_STATEMENTS_MAX = 200
 #: The vectors are longer by this factor in the network.
 _VECTOR_SCALE = 4.0
 _PRODUCT_SCALE = 8.0
@@ -124,7 +127,7 @@ def compare(
     said = Read(sentence)
     model = network()
     words = model.places(cues(said.words, model.lexicon))
-    if not own or not said.words or model.change(words) < _CHANGE_MIN:
+    if not own or not said.words or (model.change(words) < _CHANGE_MIN and not _names_one(said, own)):
         return []
     own = [*{(prior.subject, prior.predicate, prior.object): prior for prior in own}.values()]
     near = None if vectors is None else vectors([sentence, *map(embedded_text, own)])
@@ -155,6 +158,11 @@ def embedded_text(prior: PriorStatement) -> str:
     if prior.text or prior.is_preference:
         return prior.text or prior.object
     return fact_line(prior.subject, prior.predicate, prior.object)
+
+
+def _names_one(said: Read, own: Sequence[PriorStatement]) -> bool:
+    """Return whether a sentence has several words of one of the latest statements, such as those of a task."""
+    return any(len(said.stems & stems_of(prior_text(prior))) >= _NAMED_MIN for prior in own[-_NAMED_STATEMENTS_MAX:])
 
 
 def _candidates(said: Read, own: Sequence[PriorStatement], near: Floats | None, kinds: Floats) -> list[int]:
