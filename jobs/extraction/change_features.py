@@ -84,6 +84,8 @@ _LIST = re.compile(r",| and | & | und | y | et |、|と")
 KINDS = "identity home work relation health possession habit event plan decision task preference rule other".split()
 #: A longer word is a sentence of a language without spaces.
 _WORD_CHARS_MAX = 25
+#: A word with a capital letter that does not begin the text.
+_CAPITAL = re.compile(r"(?<!^)\b[^\W\d_a-z][^\W\d_]{1,30}")
 #: Prefix by which words of one family are alike: retire and retirement.
 _FAMILY_CHARS = 5
 
@@ -176,7 +178,7 @@ class Read:
         self.counts = {amount.number for amount in self.amounts} | _counts(self.words)
         self.days = {_DAYS[word] for word in self.words if word in _DAYS}
         self.months = {_MONTHS[word] for word in self.words if word in _MONTHS}
-        capitals = {word.casefold() for word in re.findall(r"(?<!^)\b[^\W\d_a-z][^\W\d_]+", self.text[:CHARS_MAX])}
+        capitals = {word.casefold() for word in _CAPITAL.findall(self.text[:CHARS_MAX])}
         self.names = stems_of(" ".join(capitals))
 
 
