@@ -11,7 +11,6 @@ from support.events import Event
 from recollect import Recollect
 from recollect.api.settings import load_settings
 
-
 #: The comparison is not sure enough of it: a missed ending is better than a wrong one.
 MISSED = pytest.mark.xfail(reason="the comparison is not sure of it", strict=False)
 
