@@ -125,6 +125,9 @@ class FactEnding(Payload):
     types: tuple[FactType, ...] = ()
     #: Words that name what ends; all values of `predicates` when absent.
     about: Text | None = None
+    #: The exact object of the facts with `predicates`, or without these the value of the preference, that it ends;
+    #: `about` and `types` do not count then.
+    object: Text | None = None
     #: It is to be forgotten, and not only over.
     retracted: bool = False
     #: When it was said; the time of the event when absent.

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from recollect.events.backends.log import EventLog
@@ -34,6 +35,7 @@ from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.comparison import Floats, Vectors
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
 from recollect.jobs.extraction.item_merge import sources_of
@@ -59,10 +61,8 @@ _logger = logging.getLogger(__name__)
 LLM_CURSOR = "llm reading"
 #: The extractor that events record when no language model was used.
 RULES = "rules"
-#: Latest statements that a correction may refer to.
-_PRIOR_STATEMENTS_MAX = 40
-#: Latest open tasks, which a message may say are done.
-_OPEN_TASKS_MAX = 100
+#: Latest statements that a message may change.
+_PRIOR_STATEMENTS_MAX = 1_000
 #: Items that are extracted from one message: a list of a thousand dates is not worth remembering.
 _ITEMS_MAX = 100
 #: Seconds of processor time after which messages without items are recorded as read. Messages that take less time are
@@ -150,10 +150,8 @@ def _extract_items(
     context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
 ) -> list[ExtractedItem]:
     """Return the items that the rules read in `messages`."""
-    before = [
-        *snapshot.knowledge.open_tasks(_OPEN_TASKS_MAX),
-        *snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX),
-    ]
+    before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX)
+    vectors = partial(_vectors, context, namespace, snapshot)
     items: list[ExtractedItem] = []
     conversations = conversations_before(snapshot, snapshot.progress.job_cursor("extraction"))
     has_assistant = any(message.is_assistant for message in messages)
@@ -164,7 +162,7 @@ def _extract_items(
             raise InterruptedError("the worker is stopping; the messages are read again later")
         conversation = conversations.of(message.session_id)
         conversation.has_assistant |= has_assistant
-        items += _extract_by_rules(namespace, message, before, conversation, embed, seconds_max)
+        items += _extract_by_rules(namespace, message, before, conversation, embed, seconds_max, vectors)
     return items + extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
 
 
@@ -186,6 +184,13 @@ def outside_of_play(messages: Iterable[IncomingMessage], conversations: Conversa
             yield message if own == message.text else message._replace(text=own)
 
 
+def _vectors(context: JobContext, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Floats | None:
+    """Return the vectors of a sentence and of statements; the vectors of statements are stored, as for retrieval."""
+    vectors = context.vectors()
+    stated = vectors.vectors_of_texts(namespace, snapshot, texts[1:])
+    return None if stated is None else np.concatenate([vectors.embedder.embed(texts[:1]), stated])
+
+
 def _embed(context: JobContext) -> Embed | None:
     """Return the embedding of sentences; None while the model is not ready."""
     embedder = context.vectors().embedder
@@ -201,11 +206,14 @@ def _extract_by_rules(
     conversation: Conversation,
     embed: Embed | None,
     seconds_max: float,
+    vectors: Vectors,
 ) -> list[ExtractedItem]:
     """Return the items that the rules read in a message within `seconds_max`, at most `_ITEMS_MAX`."""
     items: list[ExtractedItem] = []
     try:
-        extracted = extract_by_rules(message, before, seconds_max=seconds_max, conversation=conversation, embed=embed)
+        extracted = extract_by_rules(
+            message, before, seconds_max=seconds_max, conversation=conversation, embed=embed, vectors=vectors
+        )
         items.extend(islice((_said_by(message.speaker, item) for item in extracted), _ITEMS_MAX))
     except ExtractionTimeout:
         _logger.warning(

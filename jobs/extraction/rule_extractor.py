@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction import statement_modality, vocabulary
+from recollect.jobs.extraction.changes import find_changes
+from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
-from recollect.jobs.extraction.corrections import find_correction
-from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.own_words import own_words
@@ -20,7 +20,6 @@ from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
-from recollect.jobs.extraction.replacements import find_replacement
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import (
@@ -31,7 +30,6 @@ from recollect.jobs.extraction.standing_instructions import (
 from recollect.jobs.extraction.statement_reader import ReadClause
 from recollect.jobs.extraction.statements import RULE_MIN, Embed, read_sentences, statements
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
-from recollect.jobs.extraction.value_changes import find_change
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_reading import names_date, read_dates
 from recollect.projections.text.stems import content_stems
@@ -51,8 +49,6 @@ _NAMED_THING = re.compile(
 )
 #: Seconds of processor time for one message: ten times the time of the slowest known texts of full length.
 SECONDS_MAX = 2.0
-#: Latest statements that an ending may speak of: 100 tasks and 40 facts of earlier messages, and those of this message.
-_PRIOR_STATEMENTS_MAX = 160
 _WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
 #: A task of this session or of today is of passing interest, and so is one to understand something.
@@ -60,11 +56,7 @@ _OF_THE_DAY = re.compile(
     r"\b(?:this|today|tonight|now|immediately)\b|^(?:make sure|ensure|know|see|understand|think|say|admit|feel)\b",
     re.IGNORECASE,
 )
-#: Confidence of an earlier statement with the words of what replaces something.
-_REPLACED_CONFIDENCE = 0.85
 _NEGATED_VALUE = re.compile(r"(?:no longer|not|never|no more)\b", re.IGNORECASE)
-#: After an ending, the moment at which the new value holds.
-_MOMENT = timedelta(milliseconds=1)
 _REQUEST_FACTOR = 0.5
 #: Ranges that the words of a date mean with a smaller probability are not kept for the search.
 _DATE_PROBABILITY_MIN = 0.1
@@ -114,6 +106,7 @@ def extract_by_rules(
     seconds_max: float = SECONDS_MAX,
     conversation: Conversation | None = None,
     embed: Embed | None = None,
+    vectors: Vectors | None = None,
 ) -> Iterator[ExtractedItem]:
     """Yield the items that the rules read in a message, or in the beginning and end of a long message.
 
@@ -123,6 +116,7 @@ def extract_by_rules(
             busy machine extracts the same items.
         conversation: the state of the session, which the message changes; None: the message stands alone.
         embed: returns the embeddings of sentences; None: words decide alone what is worth keeping.
+        vectors: of texts, for the comparison of a sentence with earlier statements; None: its words decide.
 
     Raises:
         ExtractionTimeout: the processor time is used up.
@@ -145,7 +139,7 @@ def extract_by_rules(
         # A long text brings its own people.
         conversation = Conversation()
     conversation.join(message.speaker)
-    antecedents = Antecedents(message.speaker, message.session_id, before, conversation)
+    antecedents = Antecedents(message.speaker, message.session_id, [*filter(_is_fact, before)], conversation)
     read = read_sentences(
         [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
     )
@@ -158,13 +152,14 @@ def extract_by_rules(
         if not sentence.is_question:
             resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
-            items += _read_sentence(message, resolved, before, may_instruct=may_instruct)
+            items += _read_sentence(message, resolved, before, may_instruct=may_instruct, vectors=vectors)
             if may_instruct and to_assistant:
                 items += _read_instructions(message, sentence, read[index], items)
         items += _statements(message, event_text, sentence.said, read[index], items)
         for extracted in items:
+            if extracted.kind in ("facts", "preferences", "relationships"):
+                before.append(_statement(message, extracted))
             if extracted.kind == "facts":
-                before.append(_statement(message, extracted.item))
                 antecedents.state(*(extracted.item[name] for name in ("subject", "predicate", "object")))
             yield extracted
     conversation.keep_people(message.speaker, antecedents.last_people)
@@ -215,7 +210,7 @@ def _statements(
         for item in items
         if item.kind not in _NAMING_KINDS
     ]
-    said.append(frozenset().union(*said))
+    said.append(frozenset[str]().union(*said))
     non_factual = statement_modality.NonFactualSpans(sentence.rstrip(".!"))
     for statement in statements(sentence, read):
         stems = content_stems(statement.text)
@@ -240,14 +235,26 @@ def _statements(
         yield ExtractedItem("facts", item)
 
 
-def _statement(message: IncomingMessage, fact: Item) -> PriorStatement:
-    """Return a fact as a statement of its speaker and session."""
+def _is_fact(prior: PriorStatement) -> bool:
+    return not prior.is_preference and prior.kind != "relation"
+
+
+def _statement(message: IncomingMessage, extracted: ExtractedItem) -> PriorStatement:
+    """Return a fact, a preference or a relationship as a statement of its speaker and session."""
+    item = extracted.item
+    subject, predicate, object = (item.get(name, "") for name in ("subject", "predicate", "object"))
+    kind: str | None = item.get("statement_kind")
+    if extracted.kind == "preferences":
+        object, kind = item["value"], "rule" if item.get("standing") else "preference"
+    elif extracted.kind == "relationships":
+        subject, predicate, object, kind = item["source"], item["type"], item["target"], "relation"
     return PriorStatement(
         session_id=message.session_id,
         speaker=message.speaker,
-        subject=fact["subject"],
-        predicate=fact["predicate"],
-        object=fact["object"],
+        subject=subject,
+        predicate=predicate,
+        object=object,
+        kind=kind,
     )
 
 
@@ -257,6 +264,7 @@ def _read_sentence(
     before: list[PriorStatement],
     *,
     may_instruct: bool,
+    vectors: Vectors | None,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people.
 
@@ -268,21 +276,16 @@ def _read_sentence(
     factor = statement_modality.confidence_factor(text)
     items = [] if statement_modality.asks(text) else [*_items(message, text, non_factual, factor)]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
-    correction = find_correction(message.speaker, message.session_id, sentence.text, facts, before)
-    if correction is not None:
-        yield ExtractedItem("corrections", correction | {"source_events": [message.event_id]})
+    changes = [*_changes(message, sentence.text, non_factual, facts, before, vectors)]
+    if any(extracted.kind == "corrections" for extracted in changes):
+        yield from changes
         return
     instruction = find_instruction(sentence, message_chars=len(message.text)) if may_instruct else None
     if instruction is not None:
         yield ExtractedItem("preferences", _instruction(message, instruction))
         return
-    endings = [*_endings(message, sentence.text, non_factual, before)]
-    if factor == 1 and not non_factual.covers(0):
-        endings += _replacement(message, sentence.text, before)
-        if not endings and not facts:
-            endings += _value_change(message, sentence.text, before)
     yield from items
-    yield from endings
+    yield from changes
     for kind, item in people(message.speaker, sentence.text):
         yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
@@ -372,47 +375,20 @@ def _plural(predicate: str) -> str:
     return f"{plural} {rest}".strip()
 
 
-def _endings(
-    message: IncomingMessage, text: str, non_factual: statement_modality.NonFactualSpans, before: list[PriorStatement]
+def _changes(
+    message: IncomingMessage,
+    text: str,
+    non_factual: statement_modality.NonFactualSpans,
+    facts: Sequence[Item],
+    before: Sequence[PriorStatement],
+    vectors: Vectors | None,
 ) -> Iterator[ExtractedItem]:
-    """Yield what the sentence ends, unless the sentence is hypothetical from its beginning or in doubt."""
+    """Yield what the sentence changes, unless it is hypothetical from its beginning or in doubt."""
     if non_factual.covers(len(text) // 2) or statement_modality.confidence_factor(text) < 1:
         return
-    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
-    last = next((prior for prior in reversed(own) if prior.session_id == message.session_id), None)
-    for item in find_endings(text[: non_factual.stated_length], own, last):
-        subject = {"subject": subject_name(message.speaker, item.pop("who"))}
-        yield ExtractedItem("endings", subject | item | {"source_events": [message.event_id]})
-
-
-def _replacement(message: IncomingMessage, text: str, before: list[PriorStatement]) -> Iterator[ExtractedItem]:
-    """Yield the ending and the new statement of a sentence that says what replaces something."""
-    source = {"source_events": [message.event_id]}
-    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
-    replacement = find_replacement(message.speaker, text, own)
-    if replacement is None:
-        return
-    yield ExtractedItem("endings", {"subject": replacement.subject, "about": replacement.old} | source)
-    if replacement.restated is not None:
-        prior, object = replacement.restated
-        item: Item = {"subject": prior.subject, "predicate": prior.predicate, "object": object}
-        yield ExtractedItem("facts", item | {"confidence": _REPLACED_CONFIDENCE, "source_type": "observed"} | source)
-
-
-def _value_change(message: IncomingMessage, text: str, before: list[PriorStatement]) -> Iterator[ExtractedItem]:
-    """Yield the ending and the new statement of a sentence that changes the number of an earlier statement."""
-    own = [prior for prior in before[-_PRIOR_STATEMENTS_MAX:] if prior.speaker == message.speaker]
-    change = find_change(text, own)
-    if change is None:
-        return
-    prior, object = change
-    source = {"source_events": [message.event_id]}
-    ending: Item = {"subject": prior.subject, "predicates": [prior.predicate], "about": prior.object}
-    yield ExtractedItem("endings", ending | source)
-    item: Item = {"subject": prior.subject, "predicate": prior.predicate, "object": object}
-    # The ending names words that the new statement has as well: it holds from the next moment on.
-    item |= {"confidence": _REPLACED_CONFIDENCE, "source_type": "observed", "valid_from": message.sent_at + _MOMENT}
-    yield ExtractedItem("facts", item | source)
+    own = text[: non_factual.stated_length]
+    for kind, item in find_changes(own, message.speaker, before, facts, vectors=vectors):
+        yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:

@@ -27,11 +27,11 @@ _NEGATED = re.compile(r"\b(?:not|never|no)\b")
 _ENDABLE_TYPES = ("fact", "decision", "problem", "task")
 
 _ADD = """
-INSERT INTO fact_endings (id, subject, predicates, types, about, kind, at_us, voice, source_events)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO fact_endings (id, subject, predicates, types, about, object, kind, at_us, voice, source_events)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _AFTER = """
-SELECT key, id, subject, predicates, types, about, kind, at_us, voice, source_events FROM fact_endings
+SELECT key, id, subject, predicates, types, about, object, kind, at_us, voice, source_events FROM fact_endings
 WHERE subject = ? AND at_us >= ? ORDER BY at_us DESC, key DESC LIMIT ?
 """
 _OF_SOURCE = """
@@ -48,7 +48,7 @@ WHERE topic >= ? AND topic < ? AND status <> 'rejected' ORDER BY key DESC LIMIT 
 """
 # Preferences without a subject are the user's.
 _PREFERENCES_OF_SUBJECT = """
-SELECT id, name || ' ' || value FROM preferences WHERE subject IN (?, '') ORDER BY key DESC LIMIT ?
+SELECT id, name, value FROM preferences WHERE subject IN (?, '') ORDER BY key DESC LIMIT ?
 """
 _RELATIONSHIPS_BEFORE = """
 SELECT r.id, r.type, target.name, r.voice FROM relationships AS r
@@ -80,6 +80,8 @@ class Ending:
     types: tuple[str, ...]
     #: Stems of the words that name what ends; empty: all values of the predicates.
     about: frozenset[str]
+    #: The exact value that it ends, normalised; None: `about` names it.
+    object: str | None
     #: end: it no longer holds. retract: it is to be forgotten.
     kind: Literal["end", "retract"]
     at_us: int
@@ -97,6 +99,7 @@ class Ending:
             predicates=tuple(canonical(predicate) for predicate in payload.get("predicates", ())),
             types=tuple(payload.get("types", ())),
             about=content_stems(payload.get("about") or ""),
+            object=None if payload.get("object") is None else normalised(payload["object"]),
             kind="retract" if payload.get("retracted") else "end",
             at_us=at_us,
             voice=voice_of(payload["subject"], payload.get("stated_by")),
@@ -105,13 +108,15 @@ class Ending:
 
     def value_of(self, value: str) -> str | None:
         """Return the value that it ends; None: every value of the group."""
-        return value if self.about or self.kind == "retract" else None
+        return value if self.about or self.object is not None or self.kind == "retract" else None
 
     def matches(self, fact: FactOfSubject) -> bool:
         """Return whether it ends a fact of its subject."""
         if voice_of_topic(fact.topic) != self.voice:
             return False
         predicate = canonical(fact.predicate)
+        if self.object is not None:
+            return predicate in self.predicates and fact.value == self.object
         if self.predicates and predicate not in self.predicates:
             return False
         if fact.type not in (self.types or _ENDABLE_TYPES) and self.kind == "end":
@@ -136,11 +141,16 @@ class Ending:
             predicate: of the fact.
             sources: the events that state the fact.
         """
+        if self.object is not None:
+            return False
         is_other = not self.about or _NEGATED.search(predicate) is not None
         return self.kind == "end" and is_other and not set(self.source_events).isdisjoint(sources)
 
-    def ends_preference(self, text: str) -> bool:
-        """Return whether it ends a preference with this name and value."""
+    def ends_preference(self, name: str, value: str) -> bool:
+        """Return whether it ends a preference."""
+        if self.object is not None:
+            return not self.predicates and not self.voice and normalised(value) == self.object
+        text = f"{name} {value}"
         is_general = not self.types and not self.predicates and not self.voice
         return is_general and bool(self.about) and shares_words(self.about, text) and names(self.about, text)
 
@@ -148,6 +158,8 @@ class Ending:
         """Return whether it ends a relationship of its subject that `voice` states."""
         if kind not in self.predicates or voice != self.voice:
             return False
+        if self.object is not None:
+            return normalised(target) == self.object
         return not self.about or shares_words(self.about, target)
 
 
@@ -164,7 +176,7 @@ class FactEndings:
         lists: list[Sequence[str]] = [ending.predicates, ending.types, sorted(ending.about), ending.source_events]
         *texts, sources = [orjson.dumps(list(values)).decode() for values in lists]
         self._connection.execute(
-            _ADD, (ending.id, ending.subject, *texts, ending.kind, ending.at_us, ending.voice, sources)
+            _ADD, (ending.id, ending.subject, *texts, ending.object, ending.kind, ending.at_us, ending.voice, sources)
         )
 
     def end_relationships(self, ending: Ending) -> None:
@@ -210,9 +222,8 @@ class FactEndings:
     def of_preference(self, preference: StatedMemory) -> list[Ending]:
         """Return the endings, said at the same time or later, that end a preference."""
         payload = preference.payload
-        text = f"{payload['key']} {payload['value']}"
         endings = self.since(payload.get("subject") or "", preference.said_us)
-        return [ending for ending in endings if ending.ends_preference(text)]
+        return [ending for ending in endings if ending.ends_preference(payload["key"], payload["value"])]
 
     def since(self, subject: str, at_us: int) -> list[Ending]:
         """Return the endings of a subject at or after a time, newest first."""
@@ -221,13 +232,14 @@ class FactEndings:
 
     def _remembered(self, row: tuple[Any, ...]) -> Ending:
         """Return the ending of a row, whose columns are those of `_AFTER`, and keep it."""
-        key, id, subject, predicates, types, about, kind, at_us, voice, sources = row
+        key, id, subject, predicates, types, about, object, kind, at_us, voice, sources = row
         ending = self._read[key] = Ending(
             id=id,
             subject=subject,
             predicates=tuple(orjson.loads(predicates)),
             types=tuple(orjson.loads(types)),
             about=frozenset(orjson.loads(about)),
+            object=object,
             kind=kind,
             at_us=at_us,
             voice=voice,
@@ -245,7 +257,7 @@ class FactEndings:
     def matching_preferences(self, ending: Ending) -> list[str]:
         """Return the ids of the preferences of its subject that it ends, of any status."""
         rows: list[Any] = self._connection.execute(_PREFERENCES_OF_SUBJECT, (ending.subject, FACTS_MAX)).fetchall()
-        return [id for id, text in rows if ending.ends_preference(text)]
+        return [id for id, name, value in rows if ending.ends_preference(name, value)]
 
 
 def names(about: frozenset[str], text: str) -> bool:

@@ -102,16 +102,22 @@ UNION SELECT source.value FROM relationships, json_each(relationships.source_eve
 _OUTDATED_VERSIONS = f"SELECT version FROM episodes WHERE id IN ({_OUTDATED_SOURCES}) ORDER BY version"
 # Ratings whose memory is an episode.
 _EPISODE_RATINGS = "SELECT version, rating FROM ratings JOIN episodes ON id = memory_id"
-# The latest facts, with speaker and session of the first source: a correction may refer to them.
+# The latest active facts, preferences and relationships, with speaker and session of the first source: a message may
+# repeat, replace, end or correct them.
 _LATEST_STATEMENTS = """
-SELECT session_id, speaker, subject, predicate, object FROM facts
-JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
-WHERE facts.status = 'active' ORDER BY facts.key DESC LIMIT ?
-"""
-_OPEN_TASKS = """
-SELECT session_id, speaker, subject, predicate, object FROM facts
-JOIN episodes ON episodes.id = json_extract(source_events, '$[0]')
-WHERE facts.status = 'active' AND facts.type = 'task' ORDER BY facts.key DESC LIMIT ?
+SELECT session_id, speaker, subject, predicate, object, known.text AS text, known.kind AS kind, is_preference FROM (
+    SELECT id, subject, predicate, object, coalesce(statement, '') AS text, statement_kind AS kind,
+        0 AS is_preference, json_extract(source_events, '$[0]') AS source, updated_at_us AS at_us
+    FROM facts WHERE status = 'active'
+    UNION ALL
+    SELECT id, '', '', value, '', iif(standing, 'rule', 'preference'),
+        1, json_extract(source_events, '$[0]'), updated_at_us
+    FROM preferences WHERE status = 'active'
+    UNION ALL
+    SELECT r.id, a.name, r.type, b.name, '', 'relation', 0, json_extract(r.source_events, '$[0]'), r.updated_at_us
+    FROM relationships AS r JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id
+    WHERE r.status = 'active'
+) AS known JOIN episodes ON episodes.id = source ORDER BY at_us DESC, known.id DESC LIMIT ?
 """
 #: Statements for the memories that can become stale or be merged, by kind, with the columns of `ActiveMemory`.
 _ACTIVE_MEMORIES = {
@@ -236,13 +242,20 @@ class ActiveMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorStatement:
-    """A fact with the speaker and session of the message that stated it."""
+    """A fact or a preference with the speaker and session of the message that stated it."""
 
     session_id: str | None
     speaker: str
     subject: str
+    #: Empty for a preference.
     predicate: str
+    #: The object of a fact; the value of a preference.
     object: str
+    #: The sentence that has a vector; empty: subject, predicate and object make one.
+    text: str = ""
+    #: What it is about, as in `Fact`; None: not known.
+    kind: str | None = None
+    is_preference: bool = False
 
 
 class KnowledgeQueries:
@@ -277,12 +290,8 @@ class KnowledgeQueries:
         return dict(fetch_tuples(self._connection, _EPISODE_RATINGS))
 
     def latest_statements(self, limit: int) -> list[PriorStatement]:
-        """Return the latest `limit` active facts with their speakers, oldest first."""
+        """Return the latest `limit` active facts, preferences and relationships with their speakers, oldest first."""
         return fetch_records(self._connection, PriorStatement, _LATEST_STATEMENTS, (limit,))[::-1]
-
-    def open_tasks(self, limit: int) -> list[PriorStatement]:
-        """Return the latest `limit` active tasks with their speakers, oldest first."""
-        return fetch_records(self._connection, PriorStatement, _OPEN_TASKS, (limit,))[::-1]
 
     def active_memories(self) -> list[ActiveMemory]:
         """Return the memories that can become stale or be merged, ordered by kind and id."""

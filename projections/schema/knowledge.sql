@@ -90,6 +90,7 @@ CREATE TABLE fact_endings (
     predicates    TEXT    NOT NULL,      -- JSON list of canonical predicates; empty: all
     types         TEXT    NOT NULL,      -- JSON list of types of facts; empty: all
     about         TEXT    NOT NULL,      -- JSON list of stems; empty: all values of the predicates
+    object        TEXT,                  -- the exact value, normalised; NULL: `about` names it
     kind          TEXT    NOT NULL,      -- end, retract
     at_us         INTEGER NOT NULL,
     voice         TEXT    NOT NULL,      -- who says it of somebody else, normalised; empty: the subject, or a producer

@@ -1,0 +1,338 @@
+"""Change features: what a new sentence and an older statement have in common, as numbers.
+
+Words, their stems, numbers with units, days, the persons spoken of, and the place of the statement among the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.text.stems import content_stems, stem
+
+#: Characters of a sentence that are compared.
+CHARS_MAX = 400
+_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"'})
+_SHORT = (
+    (re.compile(r"\bcan't\b"), "cannot"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"n't\b"), " not"),
+    (re.compile(r"'m\b"), " am"),
+    (re.compile(r"'re\b"), " are"),
+    (re.compile(r"'ve\b"), " have"),
+    (re.compile(r"'ll\b"), " will"),
+    (re.compile(r"\b(he|she|it|that|there|here|what|who|where)'s\b"), r"\1 is"),
+)
+#: Chinese and Japanese signs are words of their own.
+_SIGN = "\u3040-\u30ff\u3400-\u9fff"
+_TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{_SIGN}]|[^\W\d_{_SIGN}]+|'s\b|[?!\"]")
+_SIGNS = re.compile(r"[\u30a0-\u30ff\u3400-\u9fff]{2,}")
+_NUMBER = re.compile(r"(?P<sign>[$€£]?)(?P<number>\d{1,9}(?:[.,:]\d{1,3}){0,3})\s?(?P<unit>%|[$€£]|[^\W\d_]{1,12})?")
+_COUNTS = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+        "eighteen nineteen twenty".split()
+    )
+    if number > 0
+} | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"}
+#: Words after a number that are no unit.
+_NO_UNIT = frozenset(
+    "to from and a an per in on at now by last this since because for so but of with as am pm o the is was if or not".split()
+)
+_DAYS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "monday mondays montag montags lunes lundi",
+            "tuesday tuesdays dienstag dienstags martes mardi",
+            "wednesday wednesdays mittwoch mittwochs miércoles mercredi",
+            "thursday thursdays donnerstag donnerstags jueves jeudi",
+            "friday fridays freitag freitags viernes vendredi",
+            "saturday saturdays samstag samstags sábado sábados samedi",
+            "sunday sundays sonntag sonntags domingo domingos dimanche",
+        )
+    )
+    for name in names.split()
+}
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        "january|february|march|april|may|june|july|august|september|october|november|december".split("|"), 1
+    )
+    for name in names.split()
+}
+_FIRST = frozenset("i we my our me us mine ich wir mein meine yo mi nos je j nous mon ma on mes".split())
+_THIRD = frozenset("he she they his her their him them er sie ihr ihre él ella il elle ils elles".split())
+_THING = frozenset("it that this them one es das lo la le ça ce".split())
+_OWNERS = frozenset("my our his her their your the".split())
+_NEGATIONS = frozenset("not no never without none nicht kein keine keinen nie no ya nunca ne pas plus jamais".split())
+_DETERMINERS = (
+    frozenset("the this that der die das den el la le les los las".split()),
+    frozenset("my our mein meine meinen mi mis ma mon mes".split()),
+    frozenset("a an some another one ein eine einen un una une".split()),
+    frozenset(("not", "no", "without", "kein", "keine", "keinen", "sin", "pas")),
+    frozenset(("'s", "his", "her", "their", "your")),
+)
+_LIST = re.compile(r",| and | & | und | y | et |、|と")
+KINDS = "identity home work relation health possession habit event plan decision task preference rule other".split()
+#: A longer word is a sentence of a language without spaces.
+_WORD_CHARS_MAX = 25
+#: A word with a capital letter that does not begin the text.
+_CAPITAL = re.compile(r"(?<!^)\b[^\W\d_a-z][^\W\d_]{1,30}")
+#: Prefix by which words of one family are alike: retire and retirement.
+_FAMILY_CHARS = 5
+
+
+def tokens(text: str) -> list[str]:
+    """Return the words and signs of a text in lower case, with short forms in full and numbers as they are."""
+    text = text[:CHARS_MAX].translate(_QUOTES).lower()
+    if "'" in text:
+        for pattern, full in _SHORT:
+            text = pattern.sub(full, text)
+    return _TOKEN.findall(text)
+
+
+def cues(
+    words: Sequence[str],
+    lexicon: Container[str],
+    shared: frozenset[str] = frozenset(),
+    numbers: frozenset[str] = frozenset(),
+) -> list[str]:
+    """Return the features of the words of a sentence: one to three in a row, and its length.
+
+    Parameters:
+        lexicon: the words that stand for themselves; every other one is `?`, as most names are.
+        shared: stems of a statement, whose words are all the same one: `sold the @`.
+        numbers: the numbers of a statement.
+    """
+    marked = ["<"]
+    for word in words:
+        if word[0].isdigit():
+            marked.append("#=" if word in numbers else "#")
+        elif word in _DAYS:
+            marked.append("day")
+        else:
+            marked.append("@" if shared and stem(word) in shared else word if word in lexicon else "?")
+    marked.append(">")
+    grams = [" ".join(marked[first : first + size]) for size in (1, 2, 3) for first in range(len(marked) - size + 1)]
+    return [*dict.fromkeys(grams), f"length {min(len(words), 24) // 4}"]
+
+
+class Amount(NamedTuple):
+    """A number with its unit, which may be empty."""
+
+    number: str
+    unit: str
+    start: int
+    end: int
+
+
+def amounts(text: str) -> list[Amount]:
+    """Return the numbers of a text, those in words aside."""
+    values: list[Amount] = []
+    for match in _NUMBER.finditer(text[:CHARS_MAX]):
+        unit = (match["unit"] or "").lower()
+        is_unit = unit not in _NO_UNIT and unit not in _MONTHS
+        values.append(Amount(match["number"], match["sign"] or (unit if is_unit else ""), *match.span("number")))
+    return values
+
+
+def _counts(words: Sequence[str]) -> set[str]:
+    return {_COUNTS[word] for word in words if word in _COUNTS}
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """Return the stems of the words of a text, and pairs of signs of a text without spaces."""
+    stems = {word for word in content_stems(text[:CHARS_MAX]) if not word[0].isdigit() and len(word) < _WORD_CHARS_MAX}
+    runs = _SIGNS.findall(text[:CHARS_MAX])
+    return frozenset(stems | {run[first : first + 2] for run in runs for first in range(len(run) - 1)}) - _DAYS.keys()
+
+
+@dataclass(slots=True)
+class Read:
+    """A text with what is compared of it."""
+
+    text: str
+    #: As `tokens` returns them.
+    words: list[str] = field(init=False)
+    stems: frozenset[str] = field(init=False)
+    amounts: list[Amount] = field(init=False)
+    #: The numbers, also those in words.
+    counts: set[str] = field(init=False)
+    days: set[int] = field(init=False)
+    months: set[int] = field(init=False)
+    #: Stems of words with a capital letter that do not begin the text.
+    names: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.words = tokens(self.text)
+        self.stems = stems_of(self.text)
+        self.amounts = amounts(self.text)
+        self.counts = {amount.number for amount in self.amounts} | _counts(self.words)
+        self.days = {_DAYS[word] for word in self.words if word in _DAYS}
+        self.months = {_MONTHS[word] for word in self.words if word in _MONTHS}
+        capitals = {word.casefold() for word in _CAPITAL.findall(self.text[:CHARS_MAX])}
+        self.names = stems_of(" ".join(capitals))
+
+
+def prior_text(prior: PriorStatement) -> str:
+    """Return the words of an older statement, without the speaker who makes it."""
+    if prior.is_preference or prior.predicate == SAYS:
+        return prior.object
+    subject = "" if prior.subject == prior.speaker else prior.subject
+    return f"{subject} {prior.predicate} {prior.object}".strip()
+
+
+def _family(stems: frozenset[str]) -> set[str]:
+    return {word[:_FAMILY_CHARS] for word in stems if len(word) >= _FAMILY_CHARS}
+
+
+#: Features at the end of a row that are 0 without vectors.
+VECTOR_FEATURES = 4
+
+
+def pair_features(
+    sentence: Read, priors: Sequence[Read], speaker: str, cosines: Sequence[float] | None, lexicon: Container[str]
+) -> tuple[list[list[float]], list[list[str]]]:
+    """Return the features and the cues of each older statement, oldest first, compared with a sentence."""
+    speaker_stems = stems_of(speaker)
+    said = sentence.stems - speaker_stems
+    own = [prior.stems - speaker_stems for prior in priors]
+    shared = [said & stems for stems in own]
+    shares = [len(common) / max(1, len(said)) for common in shared]
+    families = [len(_family(said) & _family(stems)) for stems in own]
+    changed = [_changed_amount(sentence, prior) for prior in priors]
+    frequency = Counter(stem for stems in own for stem in stems)
+    near = cosines or [0.0] * len(priors)
+    of_sentence = _persons(sentence)
+    rows: list[list[float]] = []
+    for row, prior in enumerate(priors):
+        common = shared[row]
+        best_other, nearest_other = _best_other(shares, row), _best_other(near, row)
+        values: list[float] = [
+            min(len(common), 3) / 3,
+            len(common) / max(1, len(own[row])),
+            shares[row],
+            max((1 / frequency[stem] for stem in common), default=0.0),
+            shares[row] - best_other,
+            bool(common) and best_other == 0,
+            not common,
+            not any(shared),
+            min(families[row], 2) / 2,
+            families[row] - _best_other(families, row),
+            bool(sentence.names & own[row]),
+            bool(sentence.names - own[row] - speaker_stems),
+            *_of_numbers(changed, row),
+            *_of_values(sentence, prior),
+            row == len(priors) - 1,
+            1 / (len(priors) - row),
+            min(len(priors), 30) / 30,
+            _LIST.search(prior.text) is not None,
+            *_of_words(sentence, common),
+            _has_other_noun(sentence.words, own[row]),
+            not prior.words or prior.words[0] in _FIRST or prior.words[0] not in ("my", "our"),
+            *of_sentence,
+            *_before_shared(sentence, common),
+            cosines is not None,
+            near[row],
+            near[row] - nearest_other,
+            near[row] > nearest_other,
+        ]
+        rows.append([float(value) for value in values])
+    marked = [
+        cues(sentence.words, lexicon, common, frozenset(prior.counts))
+        for common, prior in zip(shared, priors, strict=True)
+    ]
+    return rows, marked
+
+
+def _best_other(values: Sequence[float], row: int) -> float:
+    """Return the greatest value of the other rows."""
+    return max((value for place, value in enumerate(values) if place != row), default=0.0)
+
+
+def _persons(sentence: Read) -> list[bool]:
+    """Return of which person the sentence speaks first."""
+    words, head = sentence.words, sentence.words[:3]
+    return [
+        any(word in _FIRST for word in head),
+        any(word in _THIRD for word in head),
+        any(word in _THING for word in head),
+        "you" in words,
+        "my" in words[:2],
+    ]
+
+
+def _of_numbers(changed: Sequence[int], row: int) -> list[bool]:
+    """Return whether the sentence gives a statement, and only this one, another amount or number."""
+    is_amount, is_number = changed[row] == 2, changed[row] >= 1
+    return [
+        is_amount,
+        is_number,
+        is_amount and changed.count(2) == 1,
+        is_number and sum(value >= 1 for value in changed) == 1,
+    ]
+
+
+def _of_values(sentence: Read, prior: Read) -> list[bool]:
+    """Return which numbers, days and months both have."""
+    return [
+        bool(sentence.counts & prior.counts),
+        bool(sentence.counts),
+        bool(prior.counts),
+        bool(sentence.days and prior.days) and not sentence.days & prior.days,
+        bool(sentence.days & prior.days),
+        bool(sentence.days or sentence.months),
+        bool(prior.days or prior.months),
+        bool(sentence.months and prior.months) and not sentence.months & prior.months,
+    ]
+
+
+def _of_words(sentence: Read, common: frozenset[str]) -> list[float]:
+    """Return pronouns that may mean a statement without shared words, signs of negation and question, and the length."""
+    words = sentence.words
+    return [
+        not common and any(word in _THING or word in ("him", "her", "there") for word in words[1:]),
+        not common and any(word in _THIRD for word in words),
+        any(word in _NEGATIONS for word in words),
+        "?" in words,
+        '"' in words,
+        min(len(words), 24) / 24,
+    ]
+
+
+def _changed_amount(sentence: Read, prior: Read) -> int:
+    """Return 2 when both have an amount of one unit with other numbers, 1 for other numbers without units, 0 else."""
+    best = 0
+    for new in sentence.amounts:
+        for old in prior.amounts:
+            if new.number != old.number:
+                best = max(best, 2 if new.unit and new.unit == old.unit else 1 if not new.unit or not old.unit else 0)
+    if not best and sentence.counts and prior.counts and not sentence.counts & prior.counts:
+        best = 1
+    return best
+
+
+def _has_other_noun(words: Sequence[str], stems: frozenset[str]) -> bool:
+    """Return whether the first owned noun of a sentence is not in the statement: `my sister quit`."""
+    for owner, noun in pairwise(words[:6]):
+        if owner in _OWNERS or owner == "'s":
+            return not content_stems(noun) & stems
+    return False
+
+
+def _before_shared(sentence: Read, common: frozenset[str]) -> list[float]:
+    """Return which determiner stands before the first shared word, and where in the sentence it is."""
+    words = sentence.words
+    for place, word in enumerate(words):
+        if content_stems(word) & common:
+            before = words[max(0, place - 2) : place]
+            return [*(any(word in group for word in before) for group in _DETERMINERS), (place + 1) / len(words)]
+    return [0.0] * (len(_DETERMINERS) + 1)

@@ -1,0 +1,174 @@
+"""Changes: the endings, corrections and new values that a sentence makes of the older statements of its speaker.
+
+`comparison.py` decides what the sentence does to each of them. What it does surely is applied; otherwise both stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.jobs.extraction.change_features import Amount, Read, amounts, stems_of
+from recollect.jobs.extraction.comparison import RELATIONS, Floats, Vectors, compare
+from recollect.projections.queries.knowledge_queries import PriorStatement
+
+#: A kind of `facts.extracted`, and its payload without its source.
+KindAndItem = tuple[str, dict[str, Any]]
+
+#: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one.
+SURE = 0.85
+#: Statements that one sentence may change: the same one may be there in two forms.
+_CHANGED_MAX = 4
+#: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
+_CONFIDENCE = 0.85
+_CLOSING = np.array([relation in ("replaces", "ends", "corrects") for relation in RELATIONS])
+#: What stands between the elements of a list.
+_BETWEEN = re.compile(r"(,\s?(?:and |or )?|\s(?:and|or|und|y|et)\s|、|と)")
+_ELEMENT_WORDS_MAX = 4
+#: The right words of a correction: `no, I meant Rex`, `Rex, not Max`, `it is not Max but Rex`.
+_RIGHT = (
+    re.compile(
+        r"\bI (?:meant|mean) (?P<right>[^,;.!?]{1,60}?)(?:,? not (?P<wrong>[^,;.!?]{1,60}))?[.!]?$", re.IGNORECASE
+    ),
+    re.compile(r"^(?:[^,]{1,30}, )?(?P<right>[^,;.!?]{1,60}?),? not (?P<wrong>[^,;.!?]{1,60})[.!]?$", re.IGNORECASE),
+    re.compile(
+        r"\bnot (?P<wrong>[^,;.!?]{1,60}?)(?:, | but ){1,2}(?:it is |rather )?(?P<right>[^,;.!?]{1,60})[.!]?$",
+        re.IGNORECASE,
+    ),
+)
+_LEADING = re.compile(
+    r"^(?:(?:no|sorry|actually|oh|it is|it's|its|is|in|at|on|a|an|the|name is|called|named|(?:his|her|my) name is)[ ,]\s?)+",
+    re.IGNORECASE,
+)
+_RIGHT_WORDS_MAX = 3
+
+
+def find_changes(
+    sentence: str,
+    speaker: str,
+    before: Sequence[PriorStatement],
+    facts: Sequence[dict[str, Any]] = (),
+    *,
+    vectors: Vectors | None = None,
+) -> list[KindAndItem]:
+    """Return what a sentence changes: items of `endings`, `corrections` and `facts`, without their sources.
+
+    Parameters:
+        sentence: as it is said, without the statements of others: no question, quotation or joke.
+        before: older statements, oldest first, without those of the sentence itself.
+        facts: the facts of the sentence; without one, the sentence that replaces something is the new statement.
+        vectors: as in `compare`.
+    """
+    items: list[KindAndItem] = []
+    is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
+    for prior, probabilities in _sure(compare(sentence, speaker, before, vectors)):
+        if _stated_object(prior, facts) == prior.object:
+            continue
+        relation = RELATIONS[int(np.argmax(np.where(_CLOSING, probabilities, 0)))]
+        changed = None if relation == "ends" else _with_number(prior.object, sentence)
+        if changed is None and relation != "ends" and _has_several(prior.object, sentence):
+            continue
+        if relation == "corrects" and not prior.is_preference:
+            right = _stated_object(prior, facts) or changed or _right_object(prior.object, sentence)
+            if right is not None:
+                topic = {"subject": prior.subject, "predicate": prior.predicate}
+                items.append(("corrections", topic | {"object": right, "corrects_object": prior.object}))
+                is_stated = True
+                continue
+        items.append(("endings", _ending(prior)))
+        remaining = None if prior.is_preference or changed is not None else _remaining(prior, sentence)
+        if remaining is not None:
+            items.append(("facts", _fact(prior.subject, prior.predicate, remaining)))
+        if relation != "ends" and not prior.is_preference and not is_stated:
+            new = (speaker, SAYS, sentence) if changed is None else (prior.subject, prior.predicate, changed)
+            items.append(("facts", _fact(*new)))
+            is_stated = True
+    return items
+
+
+def _sure(compared: Sequence[tuple[PriorStatement, Floats]]) -> list[tuple[PriorStatement, Floats]]:
+    """Return the statements that are surely changed, the surest first."""
+    changed = [(prior, row) for prior, row in compared if float(row[_CLOSING].sum()) >= SURE]
+    return sorted(changed, key=lambda pair: -float(pair[1][_CLOSING].sum()))[:_CHANGED_MAX]
+
+
+def _ending(prior: PriorStatement) -> dict[str, Any]:
+    predicates = {"predicates": [prior.predicate]} if prior.predicate else {}
+    return {"subject": prior.subject or prior.speaker, "object": prior.object} | predicates
+
+
+def _fact(subject: str, predicate: str, object: str) -> dict[str, Any]:
+    fact = {"subject": subject, "predicate": predicate, "object": object}
+    return fact | {"confidence": _CONFIDENCE, "source_type": "observed"}
+
+
+def _stated_object(prior: PriorStatement, facts: Sequence[dict[str, Any]]) -> str | None:
+    """Return the object of the fact of the sentence with the subject and predicate of an older statement."""
+    topic = (prior.subject, prior.predicate)
+    return next((fact["object"] for fact in facts if (fact["subject"], fact["predicate"]) == topic), None)
+
+
+def _with_number(object: str, sentence: str) -> str | None:
+    """Return an object with the only number of a sentence in place of its own one of this unit; None without one reading."""
+    old_amounts, new_amounts = amounts(object), amounts(sentence)
+    pairs = [
+        (old, new) for old in old_amounts for new in new_amounts if old.number != new.number and _one_unit(old, new)
+    ]
+    kept = {amount.number for amount in old_amounts} & {amount.number for amount in new_amounts}
+    if len(pairs) > 1:
+        # `from 300 to 400` names the old number, too.
+        pairs = [(old, new) for old, new in pairs if new.number not in kept]
+    # `to 100 mg on 3 May` has an amount of the unit, and a number without one.
+    pairs = [pair for pair in pairs if pair[0].unit and pair[0].unit == pair[1].unit] or pairs
+    if len(pairs) != 1:
+        return None
+    old, new = pairs[0]
+    return f"{object[: old.start]}{new.number}{object[old.end :]}"
+
+
+def _has_several(object: str, sentence: str) -> bool:
+    """Return whether a sentence gives a new amount of a unit of which an object has several: any of them may be meant."""
+    units = [amount.unit for amount in amounts(object)]
+    return any(new.unit and units.count(new.unit) > 1 for new in amounts(sentence))
+
+
+def _one_unit(old: Amount, new: Amount) -> bool:
+    return old.unit == new.unit or not new.unit
+
+
+def _remaining(prior: PriorStatement, sentence: str) -> str | None:
+    """Return a list without the elements that a sentence names; None when it names none, all, or is about no list."""
+    parts = _BETWEEN.split(prior.object)
+    elements = parts[::2]
+    if len(elements) < 2 or any(len(element.split()) > _ELEMENT_WORDS_MAX for element in elements[1:-1]):
+        return None
+    said = Read(sentence).stems
+    named = [bool(stems_of(element) & said) for element in elements]
+    if not any(named) or all(named):
+        return None
+    stays = [element for element, is_named in zip(elements, named, strict=True) if not is_named]
+    first_words = elements[0].rpartition(" ")[0] if prior.predicate == SAYS else ""
+    if named[0] and first_words:
+        # `I take aspirin and metformin`: what stands before the first element stays.
+        stays[0] = f"{first_words} {stays[0]}"
+    return stays[0] if len(stays) == 1 else f"{', '.join(stays[:-1])} and {stays[-1]}"
+
+
+def _right_object(object: str, sentence: str) -> str | None:
+    """Return the object that a correction names, in the form of the old one: `dog named Max` becomes `dog named Rex`."""
+    for pattern in _RIGHT:
+        match = pattern.search(sentence[:200])
+        right = "" if match is None else _LEADING.sub("", match["right"].strip()).strip(" .\"'")
+        if match is None or not 0 < len(right.split()) <= _RIGHT_WORDS_MAX:
+            continue
+        wrong = _LEADING.sub("", (match["wrong"] or "").strip()).strip(" .\"'")
+        place = object.casefold().find(wrong.casefold()) if wrong else -1
+        if place >= 0:
+            return f"{object[:place]}{right}{object[place + len(wrong) :]}"
+        head, named, _ = object.rpartition(" named ")
+        return f"{head}{named}{right}"
+    return None

@@ -1,0 +1,187 @@
+"""Comparison: the probabilities of what a new sentence does to each older statement of its speaker.
+
+A small network reads the words of the sentence, in which the words of the statement stand as `@`, the features of
+`change_features.py`, the kinds of both, and their vectors where an embedding model is ready. `ops/train/changes` trains
+it and prints its figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.jobs.extraction.change_features import KINDS, Read, cues, pair_features, prior_text, stems_of
+from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.text.statement_lines import fact_line
+
+Floats = NDArray[np.float32]
+#: Returns the vectors of texts, one row each; None when no embedding model is ready.
+Vectors = Callable[[Sequence[str]], Floats | None]
+
+#: What a sentence does to a statement: the columns of the probabilities.
+RELATIONS: Final = ("none", "repeats", "replaces", "ends", "corrects")
+#: Statements that are compared with one sentence.
+_COMPARED_MAX = 24
+#: Older statements that are looked through for these.
+_STATEMENTS_MAX = 1_000
+#: A sentence whose words change anything with a smaller probability is not compared.
+_CHANGE_MIN = 0.005
+#: Other sentences are compared when they have so many words of one of the latest statements.
+_NAMED_MIN = 2
+_NAMED_STATEMENTS_MAX = 200
+#: The vectors are longer by this factor in the network.
+_VECTOR_SCALE = 4.0
+_PRODUCT_SCALE = 8.0
+_KNOWN_KIND = 0.98
+_FEATURE_MAX = 4.0
+
+
+class _Network:
+    """The weights of the trained network."""
+
+    def __init__(self, content: bytes) -> None:
+        weights: dict[str, Any] = dict(np.load(BytesIO(content)))
+        vocabulary = bytes(weights.pop("vocabulary")).decode().split("\n")
+        self._places = {cue: place + 1 for place, cue in enumerate(vocabulary)}
+        #: The words that the network knows: cues of one word.
+        self.lexicon = frozenset(cue for cue in vocabulary if " " not in cue)
+        self._weights: dict[str, Floats] = {name: array.astype(np.float32) for name, array in weights.items()}
+
+    def places(self, words: Sequence[str]) -> list[int]:
+        """Return the rows of the cues of a text."""
+        return [self._places[cue] for cue in words if cue in self._places]
+
+    def _summed(self, table: str, cues: Sequence[int], vector: Floats | None) -> Floats:
+        summed = self._weights[f"{table}.weight"][list(cues)].sum(0) + self._weights[f"{table}_vector.bias"]
+        return summed if vector is None else summed + self._weights[f"{table}_vector.weight"] @ (vector * _VECTOR_SCALE)
+
+    def kinds(self, cues: Sequence[int], vector: Floats | None) -> Floats:
+        """Return the probabilities of the kinds of a text."""
+        return _softmax(self._summed("kind", cues, vector))
+
+    def change(self, cues: Sequence[int]) -> float:
+        """Return the probability that the words of a sentence change anything."""
+        return 1 - float(_softmax(self._linear("change", np.tanh(self._summed("code", cues, None))))[0])
+
+    def relations(
+        self,
+        features: Floats,
+        cues: Sequence[Sequence[int]],
+        vectors: tuple[Floats, Floats] | None,
+        kinds: Floats,
+        prior_kinds: Floats,
+    ) -> Floats:
+        """Return the probabilities of the relations, shape (n, 5).
+
+        Parameters:
+            features: shape (n, features).
+            cues: of the sentence with the words of each statement marked.
+            vectors: of the sentence, and of the statements, one row each.
+            kinds: of the sentence.
+            prior_kinds: of the statements, one row each.
+        """
+        said = None if vectors is None else vectors[0]
+        scaled = np.clip((features - self._weights["mean"]) * self._weights["scale"], -_FEATURE_MAX, _FEATURE_MAX)
+        codes = np.tanh(np.stack([self._summed("code", of_pair, said) for of_pair in cues]))
+        alike = np.zeros((len(features), self._weights["product.weight"].shape[1]), np.float32)
+        if vectors is not None:
+            alike = vectors[0] * vectors[1] * _PRODUCT_SCALE
+        product = np.tanh(self._linear("product", alike))
+        affinity = np.log((prior_kinds @ kinds)[:, None] + 1e-3)
+        of_sentence = np.broadcast_to(kinds, prior_kinds.shape)
+        row = np.concatenate([scaled, codes, product, of_sentence, prior_kinds, affinity], axis=1)
+        return _softmax(self._linear("output", np.maximum(self._linear("hidden", row), 0)))
+
+    def _linear(self, name: str, inputs: Floats) -> Floats:
+        return inputs @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+
+
+def _softmax(scores: Floats) -> Floats:
+    odds = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return odds / odds.sum(axis=-1, keepdims=True)
+
+
+@cache
+def network() -> _Network:
+    """Return the network of the package."""
+    return _Network(files(__package__).joinpath("comparison.npz").read_bytes())
+
+
+def compare(
+    sentence: str, speaker: str, before: Sequence[PriorStatement], vectors: Vectors | None = None
+) -> list[tuple[PriorStatement, Floats]]:
+    """Return the statements that a sentence may change, oldest first, each with the probabilities of `RELATIONS`.
+
+    Parameters:
+        sentence: as it is said.
+        before: older statements, oldest first; those of other speakers are left out.
+        vectors: None: the words decide alone.
+    """
+    own = [prior for prior in before[-_STATEMENTS_MAX:] if prior.speaker == speaker]
+    said = Read(sentence)
+    model = network()
+    words = model.places(cues(said.words, model.lexicon))
+    if not own or not said.words or (model.change(words) < _CHANGE_MIN and not _names_one(said, own)):
+        return []
+    own = [*{(prior.subject, prior.predicate, prior.object): prior for prior in own}.values()]
+    near = None if vectors is None else vectors([sentence, *map(embedded_text, own)])
+    places = _candidates(said, own, near, model.kinds(words, None if near is None else near[0]))
+    own = [own[place] for place in places]
+    pair = None if near is None else (near[0], near[1:][places])
+    reads = [Read(prior_text(prior)) for prior in own]
+    cosines = None if pair is None else [float(value) for value in pair[1] @ pair[0]]
+    features, marked = pair_features(said, reads, speaker, cosines, model.lexicon)
+    prior_kinds = np.stack(
+        [
+            _kinds_of(model, prior.kind, read, None if pair is None else pair[1][row])
+            for row, (prior, read) in enumerate(zip(own, reads, strict=True))
+        ]
+    )
+    probabilities = model.relations(
+        np.array(features, np.float32),
+        [model.places(of_pair) for of_pair in marked],
+        pair,
+        model.kinds(words, None if pair is None else pair[0]),
+        prior_kinds,
+    )
+    return [*zip(own, probabilities, strict=True)]
+
+
+def embedded_text(prior: PriorStatement) -> str:
+    """Return the sentence of a statement that has a vector."""
+    if prior.text or prior.is_preference:
+        return prior.text or prior.object
+    return fact_line(prior.subject, prior.predicate, prior.object)
+
+
+def _names_one(said: Read, own: Sequence[PriorStatement]) -> bool:
+    """Return whether a sentence has several words of one of the latest statements, such as those of a task."""
+    return any(len(said.stems & stems_of(prior_text(prior))) >= _NAMED_MIN for prior in own[-_NAMED_STATEMENTS_MAX:])
+
+
+def _candidates(said: Read, own: Sequence[PriorStatement], near: Floats | None, kinds: Floats) -> list[int]:
+    """Return the places of the statements that a sentence is compared with, in their order.
+
+    They share words with it, are near, of the kind that it changes, or the latest ones.
+    """
+    scores = np.array([len(said.stems & stems_of(prior_text(prior))) for prior in own], np.float32)
+    scores += [float(kinds[KINDS.index(prior.kind)]) if prior.kind in KINDS else 0.0 for prior in own]
+    scores += 0.5 / np.arange(len(own), 0, -1)
+    if near is not None:
+        scores += 2 * (near[1:] @ near[0])
+    return sorted(int(place) for place in np.argsort(-scores, kind="stable")[:_COMPARED_MAX])
+
+
+def _kinds_of(model: _Network, kind: str | None, read: Read, vector: Floats | None) -> Floats:
+    """Return the probabilities of the kinds of a statement."""
+    if kind not in KINDS:
+        return model.kinds(model.places(cues(read.words, model.lexicon)), vector)
+    sure = np.full(len(KINDS), (1 - _KNOWN_KIND) / len(KINDS), np.float32)
+    sure[KINDS.index(kind)] = _KNOWN_KIND
+    return sure
