@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.changes import find_changes
+from recollect.jobs.extraction.changes import ChangeHint, find_changes
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.excerpt import excerpt
@@ -152,7 +152,9 @@ def extract_by_rules(
         if not sentence.is_question:
             resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
-            items += _read_sentence(message, resolved, before, may_instruct=may_instruct, vectors=vectors)
+            items += _read_sentence(
+                message, resolved, before, may_instruct=may_instruct, vectors=vectors, hint=_hint(read[index])
+            )
             if may_instruct and to_assistant:
                 items += _read_instructions(message, sentence, read[index], items)
         items += _statements(message, event_text, sentence.said, read[index], items)
@@ -265,6 +267,7 @@ def _read_sentence(
     *,
     may_instruct: bool,
     vectors: Vectors | None,
+    hint: ChangeHint,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction or the instruction of a sentence, or else its facts, preferences and people.
 
@@ -276,7 +279,7 @@ def _read_sentence(
     factor = statement_modality.confidence_factor(text)
     items = [] if statement_modality.asks(text) else [*_items(message, text, non_factual, factor)]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
-    changes = [*_changes(message, sentence.text, non_factual, facts, before, vectors)]
+    changes = [*_changes(message, sentence.text, non_factual, facts, before, vectors, hint)]
     if any(extracted.kind == "corrections" for extracted in changes):
         yield from changes
         return
@@ -375,6 +378,14 @@ def _plural(predicate: str) -> str:
     return f"{plural} {rest}".strip()
 
 
+def _hint(read: Sequence[ReadClause]) -> ChangeHint:
+    """Return what the reader thinks of a sentence as a change."""
+    return ChangeHint(
+        max((1 - part.probabilities["change"]["none"] for part in read), default=0.0),
+        max((part.probabilities["act"]["unrules"] for part in read), default=0.0),
+    )
+
+
 def _changes(
     message: IncomingMessage,
     text: str,
@@ -382,12 +393,13 @@ def _changes(
     facts: Sequence[Item],
     before: Sequence[PriorStatement],
     vectors: Vectors | None,
+    hint: ChangeHint,
 ) -> Iterator[ExtractedItem]:
     """Yield what the sentence changes, unless it is hypothetical from its beginning or in doubt."""
     if non_factual.covers(len(text) // 2) or statement_modality.confidence_factor(text) < 1:
         return
     own = text[: non_factual.stated_length]
-    for kind, item in find_changes(own, message.speaker, before, facts, vectors=vectors):
+    for kind, item in find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint):
         yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
