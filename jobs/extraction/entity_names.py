@@ -28,17 +28,17 @@ BUCKETS = 1 << 14
 _WEIGHTS = "entity_weights.npz"
 #: Words of a sentence that are read; a longer one is a list or code.
 _TOKENS_MAX = 120
-#: A word, with the signs that names have inside; a French article or pronoun apart; or a sign.
+#: A word, with the signs that names have inside; a title with its full stop; a French article apart; or a sign.
 _TOKEN = re.compile(
-    r"(?:[ldjmnstcLDJMNSTC]|[Qq]u)['’](?=[^\W\d_]{2})|[^\W_](?:\w|[&-](?=[^\W_])|['’.](?=[^\W_]{2}))*|[^\w\s]"
+    r"\b(?:[DdMm]rs?|[Mm]s|[Pp]rof|[Ss]t)\.(?=\s)|(?:[ldjmnstcLDJMNSTC]|[Qq]u)['’](?=[^\W\d_]{2})|[^\W_](?:\w|[&-](?=[^\W_])|['’.](?=[^\W_]{2}))*|[^\w\s]"
 )
 #: Signs of code, tables, links and headings: such a line has no names that are worth knowing.
-_NO_PROSE = re.compile(r"[{}<>=|\\#`\[\]]|\*\*|//|\w\([)'\"]|^\d+[.)] ")
+_NO_PROSE = re.compile(r"[{}<>=|\\#`\[\]]|\*\*|//|\w\([)'\"]|^\d+[.)] |^[^:]{1,60}:$")
 #: Words between the words of a name.
 _CONNECTORS = frozenset("of the de da do del di la le van von der den bin al".split())
 #: Probability that a word is part of a name, and share of the best type in it, from which on the name is kept.
 _NAME_MIN = 0.5
-_TYPE_MIN = 0.75
+_TYPE_MIN = 0.78
 #: Words of a name on each side of a word that are read with it.
 _RUN_MAX = 4
 _NEIGHBOURS = {

@@ -30,7 +30,7 @@ from recollect.jobs.extraction.name_lexicon import first_names, places
 from recollect.projections.text.sentence_language import language_of
 
 #: Inverse strength of the L2 penalty, and copies of a text with other names: the best by folds over the voices of training.
-_C = 1.0
+_C = 2.0
 _COPIES = 6
 #: Share of the copies that are typed without capitals.
 _LOWER_SHARE = 0.3
