@@ -39,6 +39,9 @@ _CONNECTORS = frozenset("of the de da do del di la le van von der den bin al".sp
 #: Probability that a word is part of a name, and share of the best type in it, from which on the name is kept.
 _NAME_MIN = 0.5
 _TYPE_MIN = 0.78
+#: Share of the words with capitals over which a line of so many words is a heading.
+_HEADING_SHARE = 0.65
+_HEADING_WORDS_MIN = 4
 #: Words of a name on each side of a word that are read with it.
 _RUN_MAX = 4
 _NEIGHBOURS = {
@@ -80,10 +83,10 @@ class Words:
         """
         matches = list(_TOKEN.finditer(text))[:_TOKENS_MAX]
         self.tokens = [Token(it[0], it.start(), it[0].lower(), lists_of(it[0].lower())) for it in matches]
-        said = [it.text for it in self.tokens if it.text[0].isalpha() and it.text != "I"]
+        said = [it.text for it in self.tokens if it.text[0].isalpha()]
         #: How the sentence is typed: `lower`, `upper` or `mixed`.
         self.case = "upper" if "".join(said).isupper() and len(said) > 2 else "mixed"
-        if not any(word[0].isupper() for word in said):
+        if said and said[0][0].islower() and not any(word[0].isupper() for word in said if word != "I"):
             self.case = "lower"
         self.language = language
         spoken = [it.word for it in self.tokens] + [it.lower() for it in _TOKEN.findall(before[-200:])]
@@ -95,7 +98,11 @@ class Words:
 
     def _is_candidate(self, it: Token) -> bool:
         """Return whether a word may be part of a name; among capitals, one in lower case is mostly no name."""
-        if not it.text[0].isalnum() or not any(letter.isalpha() for letter in it.text):
+        if not it.text[0].isalnum() or it.text[-1] == "." or not any(letter.isalpha() for letter in it.text):
+            # A sign, a title or a number.
+            return False
+        if "-" in it.text and "w" in lists_of(it.text.rpartition("-")[2]):
+            # `Porto-based`
             return False
         if it.text[0].isupper():
             return True
@@ -211,7 +218,7 @@ def named_entities(text: str, *, before: str = "", language: str = "") -> Iterat
         return
     words = Words(text, before=before, language=language)
     candidates = words.candidates()
-    if not candidates:
+    if not candidates or _is_heading(words):
         return
     read = _read(words, candidates)
     for numbers in _joined(words, read):
@@ -221,6 +228,15 @@ def named_entities(text: str, *, before: str = "", language: str = "") -> Iterat
             first, last = words.tokens[numbers[0]], words.tokens[numbers[-1]]
             name = text[first.start : last.start + len(last.text)]
             yield NamedEntity(_shown(name, words.case), TYPES[best], round(min(float(probabilities[best]), 0.95), 2))
+
+
+def _is_heading(words: Words) -> bool:
+    """Return whether a line is one word with a capital, a label, or mostly words with capitals: a heading or a list."""
+    said = [it for it in words.tokens if it.text[0].isalpha()]
+    counted = [it for it in said if it.text[0].islower() or "c" not in it.lists]
+    capitals = sum(it.text[0].isupper() for it in counted)
+    is_list = len(counted) >= _HEADING_WORDS_MIN and capitals > _HEADING_SHARE * len(counted)
+    return words.case == "mixed" and (len(said) == 1 or is_list)
 
 
 def _read(words: Words, candidates: Sequence[int]) -> dict[int, NDArray[np.float32]]:
