@@ -36,9 +36,11 @@ _TOKEN = re.compile(
 _NO_PROSE = re.compile(r"[{}<>=|\\#`\[\]]|\*\*|//|\w\([)'\"]|^\d+[.)] |^[^:]{1,60}:$")
 #: Words between the words of a name.
 _CONNECTORS = frozenset("of the de da do del di la le van von der den bin al".split())
-#: Probability that a word is part of a name, and share of the best type in it, from which on the name is kept.
+#: Probability that a word is part of a name.
 _NAME_MIN = 0.5
+#: Share of the best type in it, from which on the name is kept; the second one for long messages, mostly about a subject.
 _TYPE_MIN = 0.78
+_TYPE_MIN_LONG = 0.92
 #: Share of the words with capitals over which a line of so many words is a heading.
 _HEADING_SHARE = 0.65
 _HEADING_WORDS_MIN = 4
@@ -212,8 +214,12 @@ def entity_weights() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         )
 
 
-def named_entities(text: str, *, before: str = "", language: str = "") -> Iterator[NamedEntity]:
-    """Yield the names in a sentence, in order; see `Words` for the parameters."""
+def named_entities(text: str, *, before: str = "", language: str = "", is_talk: bool = True) -> Iterator[NamedEntity]:
+    """Yield the names in a sentence, in order; see `Words` for the parameters.
+
+    Parameters:
+        is_talk: whether the message is short; names in a longer one have to be surer.
+    """
     if _NO_PROSE.search(text):
         return
     words = Words(text, before=before, language=language)
@@ -221,10 +227,11 @@ def named_entities(text: str, *, before: str = "", language: str = "") -> Iterat
     if not candidates or _is_heading(words):
         return
     read = _read(words, candidates)
+    type_min = _TYPE_MIN if is_talk else _TYPE_MIN_LONG
     for numbers in _joined(words, read):
         probabilities = np.mean([read[number] for number in numbers if number in read], axis=0)
         best = int(probabilities[1:].argmax()) + 1
-        if probabilities[best] >= _TYPE_MIN * (1 - probabilities[0]):
+        if probabilities[best] >= type_min * (1 - probabilities[0]):
             first, last = words.tokens[numbers[0]], words.tokens[numbers[-1]]
             name = text[first.start : last.start + len(last.text)]
             yield NamedEntity(_shown(name, words.case), TYPES[best], round(min(float(probabilities[best]), 0.95), 2))

@@ -1,75 +1,111 @@
-"""Name lexicon: first names with their gender, short forms, places and common words, from one file of 90 kB.
+"""Name lexicon: first names with their gender, short forms, places and common words, from one file of 100 kB.
 
-`ops/train/entities --lists` builds the file from Faker, airportsdata and iso3166 (MIT) and from counts of words. It is
-loaded with the first message.
+`ops/train/entities --lists` builds the file from Faker, airportsdata, iso3166 (MIT) and nicknames (Apache-2.0), and from
+counts of words. It is loaded with the first message.
 """
 
 from __future__ import annotations
 
 import lzma
-from functools import cache, lru_cache
-from importlib import import_module
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 #: name: a first name and no common word. both: `Rose`, `Mark`. word: a common word. unknown: neither.
 WordClass = Literal["name", "both", "word", "unknown"]
 
-_LISTS = "name_lists.txt.xz"
+_FILE = "name_lists.txt.xz"
+#: Letters that a short form has at least, and fewer than the name: `Ann` and `Anna` are two names.
+_LETTERS_MIN = 2
+_SHORTER_MIN = 2
+#: A short form of more names, such as `Ann` of `Nancy`, counts only when the name begins with it.
+_FULL_NAMES_MAX = 3
+
+
+class _Lexicon(NamedTuple):
+    """The content of the file."""
+
+    #: Letters by word: m, f, n (first names of men, women, both), p (part of a place), w (common word), c (day, opener).
+    lists: dict[str, str]
+    #: The names that a short form stands for.
+    full_names: dict[str, frozenset[str]]
 
 
 @cache
-def _lists() -> dict[str, str]:
-    """Return the letters of the lists by word: m, f, n (first names), p (part of a place), w (common word)."""
-    lists: dict[str, str] = {}
-    for line in lzma.decompress(files(__package__).joinpath(_LISTS).read_bytes()).decode().splitlines():
-        for entry in line[2:].split("|"):
-            for word in entry.split() if line[0] == "p" else (entry,):
-                if line[0] not in lists.get(word, ""):
-                    lists[word] = lists.get(word, "") + line[0]
-    return lists
+def _lexicon() -> _Lexicon:
+    """Return the content of the file."""
+    lexicon = _Lexicon({}, {})
+    for line in lzma.decompress(files(__package__).joinpath(_FILE).read_bytes()).decode().splitlines():
+        letter, entries = line[0], line[2:].split("|")
+        if letter == "s":
+            parts = (entry.partition(":") for entry in entries)
+            lexicon.full_names.update((short, frozenset(names.split(","))) for short, _, names in parts)
+            continue
+        for word in {word for entry in entries for word in (entry.split() if letter == "p" else (entry,))}:
+            lexicon.lists[word] = lexicon.lists.get(word, "") + letter
+    return lexicon
 
 
 def lists_of(word: str) -> str:
     """Return the lists that have a word in lower case: n (first name), p (part of a place), w (common word), c (day)."""
-    lists = _lists().get(word) or _lists().get(word.removesuffix("s"), "").replace("m", "").replace("f", "").replace("p", "")
-    return lists.replace("m", "n").replace("f", "n")
+    lists = _lexicon().lists
+    letters = lists.get(word)
+    if letters is None:
+        # `Mondays`, `dogs`
+        letters = "".join(letter for letter in lists.get(word.removesuffix("s"), "") if letter in "wcn")
+    return letters.replace("m", "n").replace("f", "n")
+
+
+def first_names() -> set[str]:
+    """Return all first names, in lower case."""
+    return {word for word in _lexicon().lists if "n" in lists_of(word)}
+
+
+def places() -> set[str]:
+    """Return the words of places, in lower case."""
+    return {word for word in _lexicon().lists if "p" in lists_of(word)}
 
 
 def word_class(word: str) -> WordClass:
     """Return whether a word is a first name, a common word, or both."""
     lists = lists_of(word.casefold())
-    return "both" if "n" in lists and "w" in lists else "name" if "n" in lists else "word" if lists else "unknown"
+    is_word = not {"w", "c"}.isdisjoint(lists)
+    return "both" if "n" in lists and is_word else "name" if "n" in lists else "word" if is_word else "unknown"
 
 
 def is_first_name(word: str) -> bool:
     """Return whether a word is a first name, or a short form of one."""
-    return "n" in lists_of(word.casefold()) or bool(full_names(word))
+    return "n" in lists_of(word.casefold()) or word.casefold() in _lexicon().full_names
 
 
 def gender_of(name: str) -> Literal["m", "f"] | None:
     """Return whether a first name is that of men or of women; None: of both, or unknown."""
-    letter = _lists().get(name.casefold(), "")[:1]
-    return "m" if letter == "m" else "f" if letter == "f" else None
+    letters = _lexicon().lists.get(name.casefold(), "")
+    return "m" if "m" in letters else "f" if "f" in letters else None
 
 
-@lru_cache(65_536)
-def full_names(short: str) -> frozenset[str]:
-    """Return the English first names that a name is short for, case folded."""
-    return frozenset(_nicknames().canonicals_of(short.casefold()))
+def is_short_form(short: str, name: str) -> bool:
+    """Return whether a first name is a usual short form of another first name."""
+    short, name = short.casefold(), name.casefold()
+    if len(short) < _LETTERS_MIN or len(name) - len(short) < _SHORTER_MIN:
+        return False
+    full_names = _lexicon().full_names.get(short, frozenset())
+    if name in full_names:
+        return short[0] == name[0] or len(full_names) <= _FULL_NAMES_MAX
+    return len(short) > _LETTERS_MIN and name.startswith(short) and (bool(full_names) or not is_first_name(short))
 
 
-@cache
-def _nicknames() -> Any:
-    """Return the lists of short forms."""
-    return import_module("nicknames").NickNamer()
+def short_forms(new: Iterable[str], people: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a person's name and a short form of it, of which one is in `new`.
 
-
-def first_names() -> set[str]:
-    """Return all first names, in lower case."""
-    return {word for word in _lists() if "n" in lists_of(word)}
-
-
-def places() -> set[str]:
-    """Return the words of places, in lower case."""
-    return {word for word in _lists() if "p" in lists_of(word)}
+    Parameters:
+        people: the names of the people so far.
+    """
+    new = set(new)
+    everyone = sorted({*new, *people})
+    for name in everyone:
+        first = name.split()[0]
+        for short in everyone if name in new else new:
+            if " " not in short and is_short_form(short, first):
+                yield name, short

@@ -2,8 +2,8 @@
 
 First names of thirty countries with their gender, and common words of six languages: Faker (MIT). Places: the cities of
 airportsdata (MIT) and the countries of iso3166 (MIT). Common words also from the own sentences of the reader's labels and
-from the assistant's answers in RealMem (Apache-2.0), as counts of words without their texts. Install the three packages
-before (`pip install faker airportsdata iso3166`); the product needs none of them.
+from the assistant's answers in RealMem (Apache-2.0), as counts of words without their texts. Short forms of first names: nicknames
+(Apache-2.0). Install the packages before (`pip install faker airportsdata iso3166 nicknames`); the product needs none of them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from label_files import DATA, labelled_texts
 
 from recollect.jobs import extraction as package
 from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.name_lexicon import first_names
 from recollect.projections.text.names import NOT_NAMES
 
 READER_LABELS = Path(__file__).parents[1] / "reader" / "labels"
@@ -45,7 +46,7 @@ _CHARS = range(2, 24)
 
 
 def write_lists() -> None:
-    """Write the file: a line `m`, `f`, `n` (both or unknown), `p` (place) `w` (word) or `c` (days, languages, openers), a space and the words."""
+    """Write the file: a line `m`, `f`, `n` (both or unknown), `p` (place) `w` (word) `c` (days, languages, openers) or `s` (short forms), a space and the words."""
     men, women, names = _first_names()
     places = _places()
     lists = {
@@ -57,6 +58,7 @@ def write_lists() -> None:
         "c": _calendar() | NOT_NAMES | {word.casefold() for word in (*vocabulary.LANGUAGES, *vocabulary.NOT_NAMES)},
     }
     lines = [f"{kind} {'|'.join(sorted(words))}" for kind, words in lists.items()]
+    lines.append(f"s {'|'.join(sorted(_short_forms()))}")
     path = Path(next(iter(package.__path__))) / "name_lists.txt.xz"
     path.write_bytes(lzma.compress("\n".join(lines).encode(), preset=9 | lzma.PRESET_EXTREME))
     print({kind: len(words) for kind, words in lists.items()}, path.stat().st_size, "bytes")
@@ -75,6 +77,13 @@ def _first_names() -> tuple[set[str], set[str], set[str]]:
                     names |= folded
                     (men if attribute == "_male" else women if attribute == "_female" else set[str]()).update(folded)
     return men, women, {name for name in names if len(name) in _CHARS and _LATIN.fullmatch(name)}
+
+
+def _short_forms() -> Iterator[str]:
+    """Yield short forms with the English first names that they are short for: `bob:robert,bert`."""
+    namer: Any = import_module("nicknames").NickNamer()
+    for short in {short for name in first_names() for short in namer.nicknames_of(name)}:
+        yield f"{short}:{','.join(sorted(namer.canonicals_of(short)))}"
 
 
 def _places() -> set[str]:
