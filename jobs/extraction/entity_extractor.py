@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from recollect.jobs.extraction.entity_names import NamedEntity, named_entities
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_pasted, is_talk
-from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.name_lexicon import short_forms
+from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.projections.text.sentence_language import language_of
 from recollect.projections.text.sentences import split_sentences
 

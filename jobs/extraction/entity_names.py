@@ -42,7 +42,7 @@ _NAME_MIN = 0.5
 _TYPE_MIN = 0.78
 _TYPE_MIN_LONG = 0.92
 #: Share of the words with capitals over which a line of so many words is a heading.
-_HEADING_SHARE = 0.65
+_HEADING_SHARE = 0.7
 _HEADING_WORDS_MIN = 4
 #: Words of a name on each side of a word that are read with it.
 _RUN_MAX = 4
@@ -177,7 +177,7 @@ class Words:
             return "sign"
         kind = "x" if text[0].islower() else "X" if text.isupper() else "Xx" if text[1:].islower() else "XxX"
         before = self._word(number - 1)
-        opens = number == 0 or (before in ".!?:\"“«(-…*" and len(before) == 1)
+        opens = number == 0 or (before in '.!?:"“«(-…*' and len(before) == 1)
         return f"{self.case[0]}{kind}{'^' if opens else ''}{'0' if any(it.isdigit() for it in text) else ''}"
 
     def _word(self, number: int) -> str:
@@ -239,7 +239,7 @@ def named_entities(text: str, *, before: str = "", language: str = "", is_talk: 
 
 def _is_heading(words: Words) -> bool:
     """Return whether a line is one word with a capital, a label, or mostly words with capitals: a heading or a list."""
-    said = [it for it in words.tokens if it.text[0].isalpha()]
+    said = [it for it in words.tokens if it.text[0].isalpha() and it.text[-1] != "."]
     counted = [it for it in said if it.text[0].islower() or "c" not in it.lists]
     capitals = sum(it.text[0].isupper() for it in counted)
     is_list = len(counted) >= _HEADING_WORDS_MIN and capitals > _HEADING_SHARE * len(counted)

@@ -2,8 +2,8 @@
 
     .venv/bin/python ops/train/entities [--write] [--show] [--lists]
 
-One voice in three is held out: prints precision and recall of the names there and the accuracy of their types. `--lists`
-builds the lists of names and words first, see `word_lists.py`.
+One voice in three is held out: prints precision and recall of the names there and the accuracy of their types.
+`--lists` builds the lists of names and words first, see `word_lists.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from recollect.jobs.extraction.entity_names import BUCKETS, TYPES, Words, listed
 from recollect.jobs.extraction.name_lexicon import first_names, places
 from recollect.projections.text.sentence_language import language_of
 
-#: Inverse strength of the L2 penalty, and copies of a text with other names: the best by folds over the voices of training.
+#: Inverse strength of the L2 penalty, and copies of a text with other names: by four folds over the trained voices.
 _C = 2.0
 _COPIES = 6
 #: Share of the copies that are typed without capitals.
@@ -65,7 +65,7 @@ def main() -> None:
     entity_names.entity_weights = lambda: (weights.astype(np.float32) * scale, bias)
     for name, texts in (("trained", trained), ("held out", held_out)):
         print(name)
-        score(texts, lambda text: names_of(text), show=options.show and name == "held out")
+        score(texts, names_of, show=options.show and name == "held out")
     if options.write:
         path = Path(next(iter(package.__path__))) / "entity_weights.npz"
         np.savez_compressed(path, weights=weights, bias=bias, scale=scale)
@@ -131,7 +131,9 @@ def _pools(texts: Sequence[LabelledText]) -> dict[str, list[str]]:
     pools["location"] += [town.title() for town in towns if len(town.split()) < 3]
     # Names of software: invented words, often with a capital inside.
     ends = ("Hub", "DB", "Flow", ".js", "ly", "Stack", "Pad", "ify", ".io", "Kit", "", "")
-    pools["tool"] += [f"{one.title()}{two}{end}" for one in _SYLLABLES for two, end in zip(_SYLLABLES[3:], ends * 2)]
+    pools["tool"] += [
+        f"{one.title()}{two}{end}" for one in _SYLLABLES for two, end in zip(_SYLLABLES[3:], ends * 2, strict=False)
+    ]
     pools["animal"] += [name.title() for name in people[::40]]
     return pools
 
@@ -149,7 +151,11 @@ def _renamed(text: LabelledText, pools: dict[str, list[str]], random: Random) ->
             new = _extended(new or random.choice(pools[type]), type, pools, random)
             new = new.lower() if old.islower() else new.upper() if old.isupper() and len(old) > 3 else new
         said += text.text[end:start] + new
-        (names.append((len(said) - len(new), len(said), type)) if type else ignored.append((len(said) - len(new), len(said))))
+        (
+            names.append((len(said) - len(new), len(said), type))
+            if type
+            else ignored.append((len(said) - len(new), len(said)))
+        )
         end = stop
     return LabelledText(
         source=text.source, voice=text.voice, text=said + text.text[end:], names=tuple(names), ignored=tuple(ignored)

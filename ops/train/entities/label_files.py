@@ -1,7 +1,7 @@
 """Label files: reads the sentences whose names are labelled, on which the name reader is trained and scored.
 
-A file of sentences has a line `# voice` before those of one person, and marks a name as `{Anna|p}`; `~` marks a name that
-is not scored. `given.jsonl` names places in the given conversations and has none of their text.
+A file of sentences has a line `# voice` before those of one person, and marks a name as `{Anna|p}`; `~` marks a name
+that is not scored. The files of JSON lines name places in the given conversations and have none of their text.
 """
 
 from __future__ import annotations

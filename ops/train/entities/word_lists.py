@@ -1,9 +1,11 @@
-"""Word lists: builds `jobs/extraction/name_lists.txt.xz`, the first names, places and common words that the name reader knows.
+"""Word lists: builds `jobs/extraction/name_lists.txt.xz`, the names and common words that the name reader knows.
 
-First names of thirty countries with their gender, and common words of six languages: Faker (MIT). Places: the cities of
-airportsdata (MIT) and the countries of iso3166 (MIT). Common words also from the own sentences of the reader's labels and
-from the assistant's answers in RealMem (Apache-2.0), as counts of words without their texts. Short forms of first names: nicknames
-(Apache-2.0). Install the packages before (`pip install faker airportsdata iso3166 nicknames`); the product needs none of them.
+First names of thirty countries with their gender, common words and days of six languages: Faker (MIT). Places: the
+cities and regions of airportsdata (MIT), the countries of iso3166 (MIT). Short forms of first names: nicknames
+(Apache-2.0). More common words are counted in our own labelled sentences and in RealMem (Apache-2.0), without the texts
+of held-out voices. Install the packages before, the product needs none of them:
+
+    pip install faker airportsdata iso3166 nicknames
 """
 
 from __future__ import annotations
@@ -46,7 +48,11 @@ _CHARS = range(2, 24)
 
 
 def write_lists() -> None:
-    """Write the file: a line `m`, `f`, `n` (both or unknown), `p` (place) `w` (word) `c` (days, languages, openers) or `s` (short forms), a space and the words."""
+    """Write the file: a line for each list, with its letter, a space, and its entries between bars.
+
+    m, f, n: first names of men, women, both or unknown. p: places. w: common words. c: days, languages, words that open
+    sentences. s: short forms.
+    """
     men, women, names = _first_names()
     places = _places()
     lists = {
@@ -112,9 +118,9 @@ def _common_words() -> set[str]:
     held_out = {text.voice.split()[0] for text in labelled_texts()[1]}
     lower, capital = Counter[str](), Counter[str]()
     for text in _texts(held_out):
-        words = [match for match in _LATIN.finditer(text)]
+        words = list(_LATIN.finditer(text))
         for match in words[1:]:
-            if text[max(0, match.start() - 2) : match.start()] not in (". ", "! ", "? ", ': '):
+            if text[max(0, match.start() - 2) : match.start()] not in (". ", "! ", "? ", ": "):
                 (capital if match.group()[0].isupper() else lower)[match.group().casefold()] += 1
     counted = {
         word
