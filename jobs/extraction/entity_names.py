@@ -47,7 +47,7 @@ _HEADING_WORDS_MIN = 4
 #: Words of a name on each side of a word that are read with it.
 _RUN_MAX = 4
 _NEIGHBOURS = {
-    **dict.fromkeys((*vocabulary.RELATIONS, *vocabulary.FOREIGN_RELATIONS), "+relation"),
+    **dict.fromkeys((*vocabulary.RELATIONS, *vocabulary.FOREIGN_RELATIONS, *vocabulary.SHORT_RELATIONS), "+relation"),
     **dict.fromkeys((*vocabulary.PETS, *vocabulary.FOREIGN_PETS), "+pet"),
 }
 

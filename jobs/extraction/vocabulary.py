@@ -32,6 +32,9 @@ PETS = """
     dog puppy cat kitten rabbit hamster parrot turtle tortoise snake horse goldfish lizard bird
 """.split()
 
+#: Relations as people type them.
+SHORT_RELATIONS = {"bf": "boyfriend", "gf": "girlfriend", "hubby": "husband", "sis": "sister", "bestie": "friend", "bff": "friend"}
+
 #: Relatives and pets in five other languages, beside which names stand.
 FOREIGN_RELATIONS = """
     mutter vater schwester bruder frau mann partner partnerin freund freundin sohn tochter oma opa tante onkel enkel enkelin chef
