@@ -125,13 +125,13 @@ class Words:
     def _names(self, number: int, type_before: str, listed: str) -> Iterator[str]:
         """Yield the features of a word."""
         it, shape = self.tokens[number], self._shape(number)
-        known = f"{it.lists}.{shape}"
+        form = f"{it.lists}.{shape}"
         p2, p1, n1, n2 = (self._word(number + step) for step in (-2, -1, 1, 2))
         yield "any"
         yield f"shape {shape}"
         yield f"lists {it.lists}"
-        yield f"known {known}"
-        yield f"language {self.language} {known}"
+        yield f"known {form}"
+        yield f"language {self.language} {form}"
         yield f"language {self.language} {p1} {shape}"
         yield f"word {it.word}"
         yield f"ends {it.word[-3:]} {shape}"
@@ -151,12 +151,12 @@ class Words:
         yield f"run {self._lists(first)} {self._lists(last)} {min(last - first, 3)} {min(number - first, 2)}"
         yield f"run of {self._word(first)} {first == last}"
         yield f"before {type_before}"
-        yield f"before {type_before} {known}"
+        yield f"before {type_before} {form}"
         yield f"listed {listed}"
         yield f"pet {self.has_pet} {it.lists}"
         for step in (-1, 1):
             yield f"near {step} {self._shape(number + step)} {shape}"
-            yield f"near {step} {self._lists(number + step)} {known}"
+            yield f"near {step} {self._lists(number + step)} {form}"
 
     def _run(self, number: int) -> tuple[int, int]:
         """Return the first and the last of the words with capitals around a word, which are mostly one name."""

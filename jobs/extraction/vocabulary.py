@@ -35,7 +35,7 @@ PETS = """
 #: Relations as people type them.
 SHORT_RELATIONS = {"bf": "boyfriend", "gf": "girlfriend", "hubby": "husband", "sis": "sister", "bestie": "friend", "bff": "friend"}
 
-#: Relatives and pets in five other languages, beside which names stand.
+#: Relatives and pets in five other languages, next to which names stand.
 FOREIGN_RELATIONS = """
     mutter vater schwester bruder frau mann partner partnerin freund freundin sohn tochter oma opa tante onkel enkel enkelin chef
     chefin kollege kollegin madre padre hermana hermano esposa marido novia novio hija hijo abuela abuelo tía tío prima primo
