@@ -17,14 +17,6 @@ _CONFIDENCE = 0.95
 _RELATION_CONFIDENCE = 0.9
 #: A name, in lower case, too, as people type it.
 _NAME = r"[^\W\d_][\w'-]{1,40}(?: [A-ZÀ-Þ][\w'-]{1,40}){0,2}"
-_RELATIONS = {
-    "bf": "boyfriend",
-    "gf": "girlfriend",
-    "hubby": "husband",
-    "sis": "sister",
-    "bestie": "friend",
-    "bff": "friend",
-}
 _RELATIONS = "|".join((*vocabulary.RELATIONS, *vocabulary.SHORT_RELATIONS))
 _RELATION = (
     rf"(?:(?:younger|older|little|big|best|old|new|twin|late|dear|eldest|youngest|oldest)\s)?(?P<relation>{_RELATIONS})"
@@ -68,7 +60,9 @@ def people(speaker: str, text: str) -> Iterator[PersonItem]:
                 if _OF_LIST.match(text, match.end()) and "," in match.group():
                     # `My girlfriend, Toby and I` are three.
                     continue
-                yield from _introduced(speaker, match["whose"], vocabulary.SHORT_RELATIONS.get(relation, relation), name)
+                yield from _introduced(
+                    speaker, match["whose"], vocabulary.SHORT_RELATIONS.get(relation, relation), name
+                )
     for match in _ALIAS.finditer(text):
         if {match["name"].split()[0], match["alias"]}.isdisjoint(vocabulary.NOT_NAMES):
             yield _entity(match["name"], aliases=[match["alias"]])

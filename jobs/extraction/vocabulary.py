@@ -33,7 +33,14 @@ PETS = """
 """.split()
 
 #: Relations as people type them.
-SHORT_RELATIONS = {"bf": "boyfriend", "gf": "girlfriend", "hubby": "husband", "sis": "sister", "bestie": "friend", "bff": "friend"}
+SHORT_RELATIONS = {
+    "bf": "boyfriend",
+    "gf": "girlfriend",
+    "hubby": "husband",
+    "sis": "sister",
+    "bestie": "friend",
+    "bff": "friend",
+}
 
 #: Relatives and pets in five other languages, next to which names stand.
 FOREIGN_RELATIONS = """
