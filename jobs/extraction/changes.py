@@ -114,7 +114,8 @@ def find_changes(
 def _sure(compared: Sequence[tuple[PriorStatement, Floats]], hint: ChangeHint) -> list[tuple[PriorStatement, Floats]]:
     """Return the statements that are surely changed, the surest first."""
     closing = [(float(row[_CLOSING].sum()), prior, row) for prior, row in compared]
-    changed = [it for it in closing if it[0] >= _min_for(it[1], hint)]
+    closing_min = HINTED if hint.changes >= _HINT_MIN else SURE
+    changed = [it for it in closing if it[0] >= closing_min]
     return [(prior, row) for _, prior, row in sorted(changed, key=lambda it: -it[0])[:_CHANGED_MAX]]
 
 
@@ -132,11 +133,6 @@ def _withdrawn(
         shares /= shares.sum()
     best = int(np.argmax(shares))
     return rules[best] if hint.withdraws * float(shares[best]) >= _WITHDRAWN_MIN else None
-
-
-def _min_for(prior: PriorStatement, hint: ChangeHint) -> float:
-    """Return the probability from which on a statement is changed."""
-    return HINTED if hint.changes >= _HINT_MIN else SURE
 
 
 def _ending(prior: PriorStatement) -> dict[str, Any]:

@@ -8,13 +8,11 @@ from typing import Any, Protocol
 
 from recollect.jobs.extraction.entity_names import NamedEntity, named_entities
 from recollect.jobs.extraction.excerpt import excerpt
-from recollect.jobs.extraction.message_kinds import is_pasted
-from recollect.jobs.extraction.name_lexicon import is_first_name, is_place, word_class
+from recollect.jobs.extraction.message_kinds import is_pasted, is_talk
+from recollect.jobs.extraction.name_lexicon import short_forms
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
-from recollect.jobs.extraction.sentences import Sentence, sentences
-from recollect.jobs.extraction.short_forms import short_forms
-from recollect.projections.text.segments import is_german
-from recollect.projections.text.words import WORD
+from recollect.projections.text.sentence_language import language_of
+from recollect.projections.text.sentences import split_sentences
 
 #: Names of one message: more come from lists and tables, and their look-up takes time.
 _NAMES_MAX = 50
@@ -106,28 +104,18 @@ def _item(entity: NamedEntity, sources: Sequence[str], **fields: Any) -> Extract
     return ExtractedItem("entities", {**names, **fields, "source_events": list(dict.fromkeys(sources))[:_SOURCES_MAX]})
 
 
+def names_of(text: str) -> dict[str, str]:
+    """Return the names of a message whose types are sure, with the types."""
+    return {entity.name: entity.type for _, entity in _names(text)}
+
+
 def _names(text: str) -> Iterator[tuple[int, NamedEntity]]:
-    """Yield the names of a message whose type has evidence, each with the number of its sentence."""
+    """Yield the names of a message whose types are sure, each with the number of its sentence."""
     text = excerpt(text)
-    language = "de" if is_german(WORD.findall(text.lower())) else "en"
-    is_lower = text == text.lower()
+    language = language_of(text) or ""
     before = ""
-    for number, sentence in enumerate(sentences(text)[:_SENTENCES_MAX]):
-        words = _capitalised(sentence) if is_lower else sentence.text
-        for entity in named_entities(words, language, before=before):
+    for number, sentence in enumerate(split_sentences(text)[:_SENTENCES_MAX]):
+        for entity in named_entities(sentence, before=before, language=language, is_talk=is_talk(text)):
             if entity.type != "other":
                 yield number, entity
-        before = sentence.text
-
-
-def _capitalised(sentence: Sentence) -> str:
-    """Return a sentence of a message without capitals, with capitals for its names, when they can be nothing else."""
-    words = sentence.text.split(" ")
-    return " ".join(
-        word.capitalize() if _is_plain_name(word.strip(",;:()\"'").removesuffix("'s")) else word for word in words
-    )
-
-
-def _is_plain_name(word: str) -> bool:
-    """Return whether a word in lower case is a first name or a place, and no word of the language."""
-    return word.isalpha() and len(word) > 2 and (is_first_name(word) or is_place(word)) and word_class(word) == "name"
+        before = sentence

@@ -1,69 +1,55 @@
-"""Entity names: finds the names in a sentence, without words that only begin a sentence, headings, titles and dates.
+"""Entity names: a trained model that finds the names in a sentence and the types of what they name.
 
-A library tells names from words (`name_lexicon`); the words around a name tell its type (`entity_context`). A word of the
-language is a name only when its context says so: `my dog Biscuit`.
+Each word that may be a name gets the probability of each type by a multinomial logit of its form, of its neighbours, of
+the lists of first names, places and common words, and of the name before it. `ops/train/entities` learns the weights from
+labelled sentences and prints how well it reads those held out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
 from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.jobs.extraction import vocabulary
-from recollect.jobs.extraction.entity_context import (
-    TypeEvidence,
-    evidence_around,
-    evidence_within,
-    has_type_word,
-    introduces_pet,
-    is_camel_case,
-)
-from recollect.jobs.extraction.name_lexicon import is_adjective, is_first_name, is_place, word_class
-from recollect.projections.text.names import NOT_NAMES
-from recollect.projections.text.sentences import opens_sentence
+from recollect.jobs.extraction.name_lexicon import lists_of
 
-#: A word, with the signs that names have inside.
-_WORD = re.compile(r"[^\W_][\w'&-]*+")
-#: Words between the words of a name.
-_CONNECTORS = frozenset("of the de da del di la le van von der bin al".split())
-#: Words that are no part of a name at its ends.
-_SKIPPED = (
-    NOT_NAMES
-    | {word.casefold() for word in (*vocabulary.NOT_NAMES, *vocabulary.LANGUAGES)}
-    | frozenset("i tues weds thur thurs woah woohoo yay".split())
+#: The classes of a word, in the order of the columns of the weights; `none`: no part of a name.
+TYPES = ("none", "person", "location", "organization", "animal", "tool", "work", "event", "other")
+#: Rows of the weights.
+BUCKETS = 1 << 14
+_WEIGHTS = "entity_weights.npz"
+#: Words of a sentence that are read; a longer one is a list or code.
+_TOKENS_MAX = 120
+#: A word, with the signs that names have inside; a title with its full stop; a French article apart; or a sign.
+_TOKEN = re.compile(
+    r"\b(?:[DdMm]rs?|[Mm]s|[Pp]rof|[Ss]t)\.(?=\s)|(?:[ldjmnstcLDJMNSTC]|[Qq]u)['’](?=[^\W\d_]{2})|[^\W_](?:\w|[&-](?=[^\W_])|['’.](?=[^\W_]{2}))*|[^\w\s]"
 )
-#: Titles before the name of a person.
-_TITLES = frozenset("mr mrs ms miss dr prof professor sir madam".split())
 #: Signs of code, tables, links and headings: such a line has no names that are worth knowing.
-_NO_PROSE = re.compile(r"[{}<>=|\\#`\[\]]|\*\*|//|\w\([)'\"]|^\d+[.)] ")
-#: Share of the words with capitals, without pronouns, titles and days: over it a line is a heading or a list.
-_HEADING_SHARE = 0.65
-_HEADING_WORDS_MIN = 3
-_SHORT_HEADING_WORDS = 3
-#: A line of so many words that ends with a colon is a heading.
-_COLON_WORDS_MAX = 8
-#: Words of a name.
-_WORDS_MAX = 5
-#: A title in quotes: `we watched "Little Women"`.
-_QUOTED = re.compile(r'"([^"\n]{3,60})"')
-_QUOTED_WORDS_MAX = 6
-_WORKS = re.compile(
-    r"\b(?:re-?)?(?:read|reading|books?|movies?|films?|songs?|albums?|series|shows?|watch\w*|novels?|listen\w*|poems?|plays?|play(?:ed|ing)|games?|author)\b"
-)
-_QUOTED_CONFIDENCE = 0.7
-#: Names of one sentence: a list of more is no statement about them.
-_NAMES_MAX = 12
-#: Evidence from the lists of first names and of places, and from two words of which the first one is a first name.
-_FIRST_NAME_CONFIDENCE = 0.6
-_FULL_NAME_CONFIDENCE = 0.85
-_PLACE_CONFIDENCE = 0.65
-#: Evidence from which on a word of the language is a name, and from which on a type is named.
-_WORD_NAME_MIN = 0.8
-_OPENING_WORD_MIN = 0.9
-_TYPE_MIN = 0.5
-#: The share of the evidence of a name that the next one in a list has: `my dogs Max and Bella`.
-_LIST_SHARE = 0.9
+_NO_PROSE = re.compile(r"[{}<>=|\\#`\[\]]|\*\*|//|\w\([)'\"]|^\d+[.)] |^[^:]{1,60}:$")
+#: Words between the words of a name.
+_CONNECTORS = frozenset("of the de da do del di la le van von der den bin al".split())
+#: Probability that a word is part of a name.
+_NAME_MIN = 0.5
+#: Share of the best type in it, from which on the name is kept; the second one for long messages, mostly about a subject.
+_TYPE_MIN = 0.78
+_TYPE_MIN_LONG = 0.92
+#: Share of the words with capitals over which a line of so many words is a heading.
+_HEADING_SHARE = 0.7
+_HEADING_WORDS_MIN = 4
+#: Words of a name on each side of a word that are read with it.
+_RUN_MAX = 4
+_NEIGHBOURS = {
+    **dict.fromkeys((*vocabulary.RELATIONS, *vocabulary.FOREIGN_RELATIONS, *vocabulary.SHORT_RELATIONS), "+relation"),
+    **dict.fromkeys((*vocabulary.PETS, *vocabulary.FOREIGN_PETS), "+pet"),
+}
 
 
 class NamedEntity(NamedTuple):
@@ -76,229 +62,236 @@ class NamedEntity(NamedTuple):
     confidence: float
 
 
-class _Run(NamedTuple):
-    """Adjacent words with capitals."""
+class Token(NamedTuple):
+    """A word or a sign of a sentence."""
 
-    words: list[str]
+    text: str
     start: int
-    end: int
-    #: Whether its first word begins a sentence or a quotation.
-    opens: bool
-    #: Whether a title stood before it.
-    titled: bool
+    #: In lower case.
+    word: str
+    #: The lists that have it, such as `n` and `w`.
+    lists: str
 
 
-def named_entities(text: str, language: str = "en", *, before: str = "") -> Iterator[NamedEntity]:
-    """Yield the names in a sentence, at most `_NAMES_MAX`, in order.
+class Words:
+    """The words of a sentence, as the model reads them."""
+
+    def __init__(self, text: str, *, before: str = "", language: str = "") -> None:
+        """Read a sentence.
+
+        Parameters:
+            before: the sentence before it.
+            language: of the message, such as `de`; empty: English or unknown.
+        """
+        matches = list(_TOKEN.finditer(text))[:_TOKENS_MAX]
+        self.tokens = [Token(it[0], it.start(), it[0].lower(), lists_of(it[0].lower())) for it in matches]
+        said = [it.text for it in self.tokens if it.text[0].isalpha()]
+        #: How the sentence is typed: `lower`, `upper` or `mixed`.
+        self.case = "upper" if "".join(said).isupper() and len(said) > 2 else "mixed"
+        if said and said[0][0].islower() and not any(word[0].isupper() for word in said if word != "I"):
+            self.case = "lower"
+        self.language = language
+        spoken = [it.word for it in self.tokens] + [it.lower() for it in _TOKEN.findall(before[-200:])]
+        self.has_pet = any(_NEIGHBOURS.get(word.removesuffix("s")) == "+pet" for word in spoken)
+
+    def candidates(self) -> list[int]:
+        """Return the numbers of the words that may be part of a name."""
+        return [number for number, it in enumerate(self.tokens) if self._is_candidate(it)]
+
+    def _is_candidate(self, it: Token) -> bool:
+        """Return whether a word may be part of a name; among capitals, one in lower case is mostly no name."""
+        if not it.text[0].isalnum() or it.text[-1] == "." or not any(letter.isalpha() for letter in it.text):
+            # A sign, a title or a number.
+            return False
+        if "-" in it.text and "w" in lists_of(it.text.rpartition("-")[2]):
+            # `Porto-based`
+            return False
+        if it.text[0].isupper():
+            return True
+        if self.case == "mixed":
+            return it.lists == "n"
+        return "n" in it.lists or "p" in it.lists or (not it.lists and len(it.text) > 2)
+
+    def features(self, number: int, type_before: str, listed: str) -> list[int]:
+        """Return the rows of the weights that the features of a word select.
+
+        Parameters:
+            type_before: the type of the word before it.
+            listed: the type of the last name, with the words since then.
+        """
+        names = self._names(number, type_before, listed)
+        return list({crc32(name.encode("utf-8", "replace")) % BUCKETS for name in names})
+
+    def _names(self, number: int, type_before: str, listed: str) -> Iterator[str]:
+        """Yield the features of a word."""
+        it, shape = self.tokens[number], self._shape(number)
+        form = f"{it.lists}.{shape}"
+        p2, p1, n1, n2 = (self._word(number + step) for step in (-2, -1, 1, 2))
+        yield "any"
+        yield f"shape {shape}"
+        yield f"lists {it.lists}"
+        yield f"known {form}"
+        yield f"language {self.language} {form}"
+        yield f"language {self.language} {p1} {shape}"
+        yield f"word {it.word}"
+        yield f"ends {it.word[-3:]} {shape}"
+        yield f"ends {it.word[-2:]}"
+        for name, words in (("p", p1), ("n", n1), ("pp", f"{p2} {p1}"), ("nn", f"{n1} {n2}"), ("pn", f"{p1} {n1}")):
+            yield f"{name} {words}"
+            yield f"{name} {words} {it.lists}"
+        yield f"p2 {p2}"
+        yield f"n2 {n2}"
+        yield f"p3 {self._word(number - 3)} {p2}"
+        yield f"pc {self._class(number - 1)} {shape}"
+        yield f"pc2 {self._class(number - 2)} {p1}"
+        yield f"nc {self._class(number + 1)} {n1 if not n1.isalpha() else ''}"
+        yield f"nc2 {n1} {self._class(number + 2)} {self._class(number + 3)}"
+        first, last = self._run(number)
+        yield f"run {self._word(last)} {min(last - first, 3)}"
+        yield f"run {self._lists(first)} {self._lists(last)} {min(last - first, 3)} {min(number - first, 2)}"
+        yield f"run of {self._word(first)} {first == last}"
+        yield f"before {type_before}"
+        yield f"before {type_before} {form}"
+        yield f"listed {listed}"
+        yield f"pet {self.has_pet} {it.lists}"
+        for step in (-1, 1):
+            yield f"near {step} {self._shape(number + step)} {shape}"
+            yield f"near {step} {self._lists(number + step)} {form}"
+
+    def _run(self, number: int) -> tuple[int, int]:
+        """Return the first and the last of the words with capitals around a word, which are mostly one name."""
+        first = last = number
+        if self.case == "mixed" and self.tokens[number].text[0].isupper():
+            while first > 0 and self.tokens[first - 1].text[0].isupper() and number - first < _RUN_MAX:
+                first -= 1
+            while last + 1 < len(self.tokens) and self.tokens[last + 1].text[0].isupper() and last - number < _RUN_MAX:
+                last += 1
+        return first, last
+
+    def _shape(self, number: int) -> str:
+        """Return the form of a word: how the sentence is typed, capitals, and whether the word begins the sentence."""
+        if not 0 <= number < len(self.tokens):
+            return "edge"
+        text = self.tokens[number].text
+        if not text[0].isalnum():
+            return "sign"
+        kind = "x" if text[0].islower() else "X" if text.isupper() else "Xx" if text[1:].islower() else "XxX"
+        before = self._word(number - 1)
+        opens = number == 0 or (before in '.!?:"“«(-…*' and len(before) == 1)
+        return f"{self.case[0]}{kind}{'^' if opens else ''}{'0' if any(it.isdigit() for it in text) else ''}"
+
+    def _word(self, number: int) -> str:
+        """Return a word in lower case; a number as its length."""
+        if not 0 <= number < len(self.tokens):
+            return "<" if number < 0 else ">"
+        word = self.tokens[number].word
+        return f"#{len(word)}" if word.isdigit() else word
+
+    def _class(self, number: int) -> str:
+        """Return what a neighbour stands for, such as a relative; otherwise the word."""
+        word = self._word(number)
+        return _NEIGHBOURS.get(word) or _NEIGHBOURS.get(word.removesuffix("s")) or word
+
+    def _lists(self, number: int) -> str:
+        """Return the lists that have a word."""
+        return self.tokens[number].lists if 0 <= number < len(self.tokens) else "edge"
+
+
+def listed_before(words: Words, number: int, last: tuple[int, str] | None) -> str:
+    """Return the type of the last name and the words since then, for a name in a list: `Max and Bella`."""
+    if last is None or number - last[0] > 3:
+        return "no"
+    between = " ".join(it.word for it in words.tokens[last[0] + 1 : number])
+    return f"{last[1]} {between}"
+
+
+@cache
+def entity_weights() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the weights of the features and the bias of each type."""
+    with np.load(BytesIO(files(__package__).joinpath(_WEIGHTS).read_bytes())) as arrays:
+        return arrays["weights"].astype(np.float32) * arrays["scale"].astype(np.float32), arrays["bias"].astype(
+            np.float32
+        )
+
+
+def named_entities(text: str, *, before: str = "", language: str = "", is_talk: bool = True) -> Iterator[NamedEntity]:
+    """Yield the names in a sentence, in order; see `Words` for the parameters.
 
     Parameters:
-        before: the sentence before it.
-        language: `de` for German, whose nouns all have capitals; any other text is read as `en`.
+        is_talk: whether the message is short; names in a longer one have to be surer.
     """
-    if _NO_PROSE.search(text) or _is_heading(text, language):
+    if _NO_PROSE.search(text):
         return
-    listed: TypeEvidence | None = None
-    previous_end = 0
-    titles = list(_titles(text))[:_NAMES_MAX]
-    yield from (entity for entity, _ in titles if entity is not None)
-    after_pet = introduces_pet(before)
-    for run in _runs(text)[:_NAMES_MAX]:
-        if any(span[0] <= run.start < span[1] for _, span in titles):
+    words = Words(text, before=before, language=language)
+    candidates = words.candidates()
+    if not candidates or _is_heading(words):
+        return
+    read = _read(words, candidates)
+    type_min = _TYPE_MIN if is_talk else _TYPE_MIN_LONG
+    for numbers in _joined(words, read):
+        probabilities = np.mean([read[number] for number in numbers if number in read], axis=0)
+        best = int(probabilities[1:].argmax()) + 1
+        if probabilities[best] >= type_min * (1 - probabilities[0]):
+            first, last = words.tokens[numbers[0]], words.tokens[numbers[-1]]
+            name = text[first.start : last.start + len(last.text)]
+            yield NamedEntity(_shown(name, words.case), TYPES[best], round(min(float(probabilities[best]), 0.95), 2))
+
+
+def _is_heading(words: Words) -> bool:
+    """Return whether a line is one word with a capital, a label, or mostly words with capitals: a heading or a list."""
+    said = [it for it in words.tokens if it.text[0].isalpha() and it.text[-1] != "."]
+    counted = [it for it in said if it.text[0].islower() or "c" not in it.lists]
+    capitals = sum(it.text[0].isupper() for it in counted)
+    is_list = len(counted) >= _HEADING_WORDS_MIN and capitals > _HEADING_SHARE * len(counted)
+    return words.case == "mixed" and (len(said) == 1 or is_list)
+
+
+def _read(words: Words, candidates: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    """Return the probabilities of the words that are part of a name, by their numbers."""
+    weights, bias = entity_weights()
+    read: dict[int, NDArray[np.float32]] = {}
+    last: tuple[int, str] | None = None
+    for number in candidates:
+        type_before = last[1] if last is not None and last[0] == number - 1 else "none"
+        rows = words.features(number, type_before, listed_before(words, number, last))
+        scores = np.exp(weights[rows].sum(axis=0) + bias)
+        probabilities = scores / scores.sum()
+        if 1 - probabilities[0] >= _NAME_MIN:
+            read[number] = probabilities
+            last = number, TYPES[int(probabilities[1:].argmax()) + 1]
+    return read
+
+
+def _joined(words: Words, read: dict[int, NDArray[np.float32]]) -> Iterator[list[int]]:
+    """Yield the numbers of the words of each name: neighbours of one type, with small words between capitals."""
+    numbers: list[int] = []
+    for number in read:
+        between = words.tokens[numbers[-1] + 1 : number] if numbers else []
+        if numbers and _is_one_name(words, numbers, number, read, between):
+            numbers.extend(range(numbers[-1] + 1, number + 1))
             continue
-        in_list = listed is not None and text[previous_end : run.start] in (" and ", ", ", ", and ", " & ")
-        entity = _entity(text, run, listed if in_list else None, language, after_pet=after_pet)
-        previous_end = run.end
-        listed = None
-        if entity is not None:
-            yield entity
-            if entity.type != "other":
-                listed = TypeEvidence(entity.type, entity.confidence * _LIST_SHARE)
+        if numbers:
+            yield numbers
+        numbers = [number]
+    if numbers:
+        yield numbers
 
 
-def _titles(text: str) -> Iterator[tuple[NamedEntity | None, tuple[int, int]]]:
-    """Yield the positions of titles in quotes, with the book, film or song when the sentence speaks of one."""
-    for match in _QUOTED.finditer(text):
-        title = match[1].strip(" .,!?")
-        words = title.split()
-        if not 1 <= len(words) <= _QUOTED_WORDS_MAX or not title[0].isupper():
-            continue
-        if any(word[0].islower() and len(word) > 3 for word in words[1:]) or title.isupper():
-            continue
-        evidence = [item for item in evidence_around(text, *match.span()) if item.type == "work"]
-        confidence = max([_QUOTED_CONFIDENCE, *(item.confidence for item in evidence)])
-        if evidence or (len(words) > 1 and _WORKS.search(text)):
-            yield NamedEntity(title, "work", confidence), match.span()
-        elif len(words) > 1:
-            yield None, match.span()
+def _is_one_name(
+    words: Words,
+    numbers: Sequence[int],
+    number: int,
+    read: dict[int, NDArray[np.float32]],
+    between: Sequence[Token],
+) -> bool:
+    """Return whether a word goes on with a name: neighbours with capitals, or of one type, or after a small word."""
+    type, other = read[numbers[0]][1:].argmax() + 1, read[number][1:].argmax() + 1
+    if not between:
+        return words.case == "mixed" or type == other
+    is_connected = len(between) <= 2 and all(it.text in _CONNECTORS for it in between)
+    return is_connected and TYPES[type] != "person" and words.tokens[number].text[0].isupper()
 
 
-def _is_heading(text: str, language: str) -> bool:
-    """Return whether most words of a line have capitals: a heading, or shouting."""
-    words = [word for word in _WORD.findall(text) if word[0].islower() or word.casefold() not in _SKIPPED]
-    if text.endswith(":") and len(words) <= _COLON_WORDS_MAX:
-        return True
-    capitals = sum(word[0].isupper() for word in words)
-    share = 0.99 if language == "de" or len(words) <= _SHORT_HEADING_WORDS else _HEADING_SHARE
-    return len(words) >= _HEADING_WORDS_MIN and capitals > share * len(words)
-
-
-def _runs(text: str) -> list[_Run]:
-    """Return the runs of words with capitals in a sentence, without the words of `_SKIPPED` at their ends."""
-    runs: list[_Run] = []
-    matches = list(_WORD.finditer(text))
-    position = 0
-    while position < len(matches):
-        if not matches[position].group()[0].isupper():
-            position += 1
-            continue
-        stop = position + 1
-        while stop < len(matches):
-            gap = text[matches[stop - 1].end() : matches[stop].start()]
-            following = matches[stop].group()
-            is_title = matches[stop - 1].group().casefold() in _TITLES
-            if gap != " " and not (gap == ". " and is_title):
-                break
-            if not following[0].isupper() and not _connects(matches, stop, text):
-                break
-            if matches[stop - 1].group().endswith("'s"):
-                break
-            stop += 1
-        run = _trimmed(text, matches[position:stop])
-        if run is not None:
-            runs.append(run)
-        position = stop
-    return runs
-
-
-def _connects(matches: Sequence[re.Match[str]], position: int, text: str) -> bool:
-    """Return whether a small word stands between two words with capitals: `Bank of England`."""
-    for index in range(position, min(position + 3, len(matches))):
-        word = matches[index].group()
-        if word[0].isupper():
-            return index > position
-        if word not in _CONNECTORS or text[matches[index].end() : matches[index].end() + 1] != " ":
-            return False
-    return False
-
-
-def _trimmed(text: str, matches: Sequence[re.Match[str]]) -> _Run | None:
-    """Return a run without titles and skipped words at its ends; None when nothing is left, or too much."""
-    first, last, titled = 0, len(matches), False
-    opens = opens_sentence(text, matches[0].start())
-    while first < last:
-        word = matches[first].group().casefold()
-        titled = word in _TITLES
-        if not titled and word not in _SKIPPED and word not in _CONNECTORS and _bare(word) not in _SKIPPED:
-            break
-        first, opens = first + 1, False
-    titled = first > 0 and matches[first - 1].group().casefold() in _TITLES
-    while last > first and _bare(matches[last - 1].group().casefold()) in (_SKIPPED | _CONNECTORS):
-        last -= 1
-    if not 0 < last - first <= _WORDS_MAX:
-        return None
-    words = [match.group() for match in matches[first:last]]
-    words[-1] = _bare(words[-1])
-    end = matches[last - 1].start() + len(words[-1])
-    return _Run(words, matches[first].start(), end, opens, titled)
-
-
-def _bare(word: str) -> str:
-    """Return a word without the possessive ending and signs at its end."""
-    return word.rstrip("'&-").removesuffix("'s")
-
-
-def _entity(text: str, run: _Run, listed: TypeEvidence | None, language: str, *, after_pet: bool) -> NamedEntity | None:
-    """Return the entity that a run names; None when it names nothing."""
-    run = _without_descriptions(_without_opener(run, language), language)
-    words = run.words
-    if not words or len(words[0]) < 2 or not any(letter.isalpha() for letter in words[0]):
-        return None
-    if any("-" in word and word.rpartition("-")[2][:1].islower() for word in words):
-        # `Porto-based`
-        return None
-    if text[run.end : run.end + 1] == ":" and run.opens:
-        # `Name: …` begins a list or a form.
-        return None
-    name = " ".join(words)
-    around = evidence_around(text, run.start, run.end, after_pet=after_pet)
-    evidence = [*around, *evidence_within(words), *([listed] if listed else [])]
-    if run.titled:
-        evidence.append(TypeEvidence("person", 0.9))
-    strongest = max((item.confidence for item in evidence), default=0.0)
-    if not _is_name(run, strongest, language):
-        return None
-    evidence += _lexical_evidence(words, language)
-    return NamedEntity(name, *_type(evidence))
-
-
-def _without_opener(run: _Run, language: str) -> _Run:
-    """Return a run without the word that begins the sentence, when it is a word of the language: `Poor Rex`."""
-    words = run.words
-    if language == "de" and len(words) > 1 and word_class(words[0], language) == "word":
-        return run._replace(words=words[1:], start=run.start + len(words[0]) + 1, opens=False)
-    if not run.opens or len(words) < 2 or is_first_name(words[0]) or has_type_word(words):
-        return run
-    # `Woah Joanna`: an unknown word before a first name is an exclamation.
-    if word_class(words[0], language) not in (("word", "unknown") if is_first_name(words[1]) else ("word",)):
-        return run
-    start, first = run.start + len(words[0]) + 1, 1
-    while first < len(words) - 1 and words[first] in _CONNECTORS:
-        # `Regarding the …`
-        start, first = start + len(words[first]) + 1, first + 1
-    return run._replace(words=words[first:], start=start, opens=False)
-
-
-def _without_descriptions(run: _Run, language: str) -> _Run:
-    """Return the run of a product without the words of the language after it: `WhatsApp Live Demo`."""
-    words = run.words
-    if not is_camel_case(words[0]) or any(item.confidence >= _WORD_NAME_MIN for item in evidence_within(words)):
-        return run
-    count = len(words)
-    while count > 1 and (word_class(words[count - 1], language) == "word" or words[count - 1].isupper()):
-        count -= 1
-    return run._replace(words=words[:count], end=run.start + len(" ".join(words[:count])))
-
-
-def _is_name(run: _Run, evidence: float, language: str) -> bool:
-    """Return whether a run is a name, by its words and the strongest evidence of its context."""
-    words = run.words
-    classes = [word_class(word, language) for word in words]
-    if len(words) > 1:
-        if all(kind == "word" for kind in classes):
-            return evidence >= _WORD_NAME_MIN and not run.opens
-        return not all(is_adjective(word) for word in words)
-    word = words[0]
-    if classes[0] == "word" and run.opens:
-        # `Biscuit, our dog`, but not `Thankfully, my son`.
-        return evidence >= _OPENING_WORD_MIN and not is_adjective(word) and not word.endswith("ing")
-    if (is_first_name(word) and not word.isupper()) or is_place(word):
-        # `Will` and `Rose` begin sentences as words, too.
-        begins_as_word = run.opens and classes[0] == "both" and evidence < _TYPE_MIN
-        return evidence >= _WORD_NAME_MIN or (classes[0] != "word" and not begins_as_word)
-    if word.isupper() or is_adjective(word) or classes[0] in ("word", "both"):
-        return evidence >= _WORD_NAME_MIN
-    return evidence >= _TYPE_MIN or not run.opens
-
-
-def _lexical_evidence(words: list[str], language: str) -> Iterator[TypeEvidence]:
-    """Yield the evidence from the lists of first names and places."""
-    name = " ".join(words)
-    if is_place(name):
-        # `Charlotte` and `Jordan` are people unless their context is that of a place.
-        yield TypeEvidence("location", _FIRST_NAME_CONFIDENCE - 0.1 if is_first_name(name) else _PLACE_CONFIDENCE)
-    if is_first_name(words[0]) and len(words) <= 3:
-        if len(words) == 1:
-            yield TypeEvidence("person", _FIRST_NAME_CONFIDENCE)
-        elif all(word_class(word, language) != "word" for word in words[1:]):
-            yield TypeEvidence("person", _FULL_NAME_CONFIDENCE)
-
-
-def _type(evidence: Sequence[TypeEvidence]) -> tuple[str, float]:
-    """Return the type with the most evidence and its confidence; `other` when there is too little."""
-    sums: dict[str, float] = {}
-    for item in evidence:
-        sums[item.type] = sums.get(item.type, 0.0) + item.confidence
-    if not sums:
-        return "other", 0.3
-    best = max(sums, key=lambda type: sums[type])
-    return (best, round(min(sums[best], 0.95), 2)) if sums[best] >= _TYPE_MIN else ("other", 0.3)
+def _shown(name: str, case: str) -> str:
+    """Return a name with capitals when the sentence has none, or nothing else."""
+    return name if case == "mixed" and name[0].isupper() else name.title()

@@ -1,152 +1,111 @@
-"""Name lexicon: tells names from words, and knows first names, cities and countries, from libraries with their own data.
+"""Name lexicon: first names with their gender, short forms, places and common words, from one file of 100 kB.
 
-The libraries are loaded with the first message that has a capitalised word: HanTa's tagger (0.2 s, 50 MB) has the word
-classes of English and German, Faker (0.1 s) the first names of many countries, airportsdata (0.1 s) the cities that
-have an airport, iso3166 the countries. They are read in jobs only, which record what they find as events: another version
-of a library changes no read model.
+`ops/train/entities --lists` builds the file from Faker, airportsdata, iso3166 (MIT) and nicknames (Apache-2.0), and from
+counts of words. It is loaded with the first message.
 """
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-from importlib import import_module
-from typing import Any, Literal
+import lzma
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Literal, NamedTuple
 
-#: name: a name and no word, such as `Wendy`. both: `Rose`, `Mark`. word: a word of the language. unknown: neither.
+#: name: a first name and no common word. both: `Rose`, `Mark`. word: a common word. unknown: neither.
 WordClass = Literal["name", "both", "word", "unknown"]
 
-#: HanTa's model of each language, and its tag of names.
-_MODELS = {"en": ("morphmodel_en.pgz", "NP0"), "de": ("morphmodel_ger.pgz", "NE")}
-#: HanTa guesses at words that its lexicon does not have; the logarithms of their probabilities are below this one.
-_KNOWN_MIN = -25.0
-#: Longest word that is looked up: HanTa tries all divisions of an unknown word.
-_WORD_CHARS_MAX = 30
-#: Locales of Faker whose first names are read, in Latin letters; those with romanised names have them as extra lists.
-_LOCALES = """
-    en_US en_GB en_IN en_NG ga_IE de_DE de_AT es_ES es_MX fr_FR it_IT pt_BR pt_PT nl_NL sv_SE no_NO fi_FI pl_PL cs_CZ
-    hu_HU ro_RO hr_HR tr_TR id_ID vi_VN yo_NG ja_JP zh_CN
-""".split()
-_NAME_LISTS = (
-    "first_names",
-    "first_names_male",
-    "first_names_female",
-    "first_romanized_names",
-    "first_romanized_names_male",
-    "first_romanized_names_female",
-)
-#: Words of the lists of cities that are first of all other words: places named like a word are not recognised by name.
-_PLACE_WORDS = frozenset("bay best deal hope male man mobile nice of reading split".split())
-#: Regions and short names of countries that the lists lack.
-_REGIONS = """
-    england, scotland, wales, europe, asia, africa, america, uk, us, usa, britain, great britain, holland, russia, iran,
-    taiwan, vietnam, south korea, north korea, new england, bali, hawaii, scandinavia, crete, sicily, tuscany, provence,
-    czech republic, nyc, la
-"""
+_FILE = "name_lists.txt.xz"
+#: Letters that a short form has at least, and fewer than the name: `Ann` and `Anna` are two names.
+_LETTERS_MIN = 2
+_SHORTER_MIN = 2
+#: A short form of more names, such as `Ann` of `Nancy`, counts only when the name begins with it.
+_FULL_NAMES_MAX = 3
 
 
-@lru_cache(65_536)
-def word_class(word: str, language: str = "en") -> WordClass:
-    """Return whether a word is a name, a word of the language `en` or `de`, or both."""
-    if len(word) > _WORD_CHARS_MAX:
-        return "unknown"
-    _, name_tag = _MODELS[language]
-    lower, capital = word.casefold(), word[:1].upper() + word[1:].casefold()
-    as_name = any(tag == name_tag for tag in _readings(capital, language))
-    if language == "de":
-        # Every German noun has a capital: `lower` tells nothing about them.
-        as_word = any(tag != name_tag for tag in (*_readings(capital, language), *_readings(lower, language)))
-    else:
-        as_word = any(tag != name_tag for tag in _readings(lower, language))
-    return "both" if as_name and as_word else "name" if as_name else "word" if as_word else "unknown"
+class _Lexicon(NamedTuple):
+    """The content of the file."""
+
+    #: Letters by word: m, f, n (first names of men, women, both), p (part of a place), w (common word), c (day, opener).
+    lists: dict[str, str]
+    #: The names that a short form stands for.
+    full_names: dict[str, frozenset[str]]
+
+
+@cache
+def _lexicon() -> _Lexicon:
+    """Return the content of the file."""
+    lexicon = _Lexicon({}, {})
+    for line in lzma.decompress(files(__package__).joinpath(_FILE).read_bytes()).decode().splitlines():
+        letter, entries = line[0], line[2:].split("|")
+        if letter == "s":
+            parts = (entry.partition(":") for entry in entries)
+            lexicon.full_names.update((short, frozenset(names.split(","))) for short, _, names in parts)
+            continue
+        for word in {word for entry in entries for word in (entry.split() if letter == "p" else (entry,))}:
+            lexicon.lists[word] = lexicon.lists.get(word, "") + letter
+    return lexicon
+
+
+def lists_of(word: str) -> str:
+    """Return the lists that have a word in lower case: n (first name), p (part of a place), w (common word), c (day)."""
+    lists = _lexicon().lists
+    letters = lists.get(word)
+    if letters is None:
+        # `Mondays`, `dogs`
+        letters = "".join(letter for letter in lists.get(word.removesuffix("s"), "") if letter in "wcn")
+    return letters.replace("m", "n").replace("f", "n")
+
+
+def first_names() -> set[str]:
+    """Return all first names, in lower case."""
+    return {word for word in _lexicon().lists if "n" in lists_of(word)}
+
+
+def places() -> set[str]:
+    """Return the words of places, in lower case."""
+    return {word for word in _lexicon().lists if "p" in lists_of(word)}
+
+
+def word_class(word: str) -> WordClass:
+    """Return whether a word is a first name, a common word, or both."""
+    lists = lists_of(word.casefold())
+    is_word = not {"w", "c"}.isdisjoint(lists)
+    return "both" if "n" in lists and is_word else "name" if "n" in lists else "word" if is_word else "unknown"
 
 
 def is_first_name(word: str) -> bool:
-    """Return whether a word is a first name in one of the locales, or a short form of one."""
-    return word.casefold() in _first_names() or bool(full_names(word))
+    """Return whether a word is a first name, or a short form of one."""
+    return "n" in lists_of(word.casefold()) or word.casefold() in _lexicon().full_names
 
 
-@lru_cache(65_536)
 def gender_of(name: str) -> Literal["m", "f"] | None:
-    """Return whether a first name is that of men or of women in all locales; None: of both, or unknown."""
-    men, women = _gendered_names()
-    key = name.casefold()
-    is_male, is_female = key in men, key in women
-    return None if is_male == is_female else "m" if is_male else "f"
+    """Return whether a first name is that of men or of women; None: of both, or unknown."""
+    letters = _lexicon().lists.get(name.casefold(), "")
+    return "m" if "m" in letters else "f" if "f" in letters else None
 
 
-@lru_cache(65_536)
-def full_names(short: str) -> frozenset[str]:
-    """Return the English first names that a name is short for, case folded."""
-    return frozenset(_nicknames().canonicals_of(short.casefold()))
+def is_short_form(short: str, name: str) -> bool:
+    """Return whether a first name is a usual short form of another first name."""
+    short, name = short.casefold(), name.casefold()
+    if len(short) < _LETTERS_MIN or len(name) - len(short) < _SHORTER_MIN:
+        return False
+    full_names = _lexicon().full_names.get(short, frozenset())
+    if name in full_names:
+        return short[0] == name[0] or len(full_names) <= _FULL_NAMES_MAX
+    return len(short) > _LETTERS_MIN and name.startswith(short) and (bool(full_names) or not is_first_name(short))
 
 
-def is_place(name: str) -> bool:
-    """Return whether a name is that of a country, a region or a city with an airport."""
-    return name.casefold() in _places()
+def short_forms(new: Iterable[str], people: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of a person's name and a short form of it, of which one is in `new`.
 
-
-def is_adjective(word: str) -> bool:
-    """Return whether a word is first of all an English adjective, such as `Italian`, or an adverb."""
-    readings = _readings(word.casefold(), "en") if len(word) <= _WORD_CHARS_MAX else []
-    return bool(readings) and readings[0][:2] in ("AJ", "AV")
-
-
-def _readings(word: str, language: str) -> list[str]:
-    """Return the tags of a word that the lexicon has; empty for an unknown word."""
-    readings: list[tuple[str, float]] = _tagger(language).tag_word(word)
-    best = readings[0][1] if readings else 0.0
-    # A reading e^8 times less frequent than the best one is an error of the training texts.
-    return [tag for tag, score in readings if score > max(_KNOWN_MIN, best - 8) and tag != "UNC"]
-
-
-@cache
-def _tagger(language: str) -> Any:
-    """Return HanTa's tagger of a language."""
-    module: Any = import_module("HanTa.HanoverTagger")
-    return module.HanoverTagger(_MODELS[language][0])
-
-
-@cache
-def _nicknames() -> Any:
-    """Return the lists of short forms."""
-    return import_module("nicknames").NickNamer()
-
-
-@cache
-def _first_names() -> frozenset[str]:
-    """Return the first names of all locales, case folded."""
-    names: set[str] = set()
-    for locale in _LOCALES:
-        provider: Any = import_module(f"faker.providers.person.{locale}").Provider
-        for attribute in _NAME_LISTS:
-            listed: Any = getattr(provider, attribute, ())
-            if not isinstance(listed, property):
-                names.update(str(name).casefold() for name in listed)
-    return frozenset(names)
-
-
-@cache
-def _gendered_names() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the first names of men and of women of all locales, case folded."""
-    men, women = set[str](), set[str]()
-    for locale in _LOCALES:
-        provider: Any = import_module(f"faker.providers.person.{locale}").Provider
-        for attribute in _NAME_LISTS:
-            names = men if attribute.endswith("_male") else women if attribute.endswith("_female") else None
-            listed: Any = getattr(provider, attribute, ())
-            if names is not None and not isinstance(listed, property):
-                names.update(str(name).casefold() for name in listed)
-    return frozenset(men), frozenset(women)
-
-
-@cache
-def _places() -> frozenset[str]:
-    """Return the names of countries, of their largest regions and of cities with an airport, case folded."""
-    airports: Any = import_module("airportsdata").load("IATA")
-    countries: Any = import_module("iso3166").countries
-    places: set[str] = {str(row["city"]).casefold() for row in airports.values()}
-    places.update(str(row["subd"]).casefold() for row in airports.values())
-    for country in countries:
-        places.update((str(country.name).casefold(), str(country.apolitical_name).partition(",")[0].casefold()))
-    places.update(region.strip() for region in _REGIONS.split(","))
-    return frozenset(place for place in places if len(place) > 1) - _PLACE_WORDS
+    Parameters:
+        people: the names of the people so far.
+    """
+    new = set(new)
+    everyone = sorted({*new, *people})
+    for name in everyone:
+        first = name.split()[0]
+        for short in everyone if name in new else new:
+            if " " not in short and is_short_form(short, first):
+                yield name, short

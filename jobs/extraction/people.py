@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.name_lexicon import is_first_name, word_class
+from recollect.jobs.extraction.entity_names import named_entities
 
 #: An item of `facts.extracted` without its source: its field, and its payload.
 PersonItem = tuple[str, dict[str, Any]]
@@ -17,16 +17,7 @@ _CONFIDENCE = 0.95
 _RELATION_CONFIDENCE = 0.9
 #: A name, in lower case, too, as people type it.
 _NAME = r"[^\W\d_][\w'-]{1,40}(?: [A-ZÀ-Þ][\w'-]{1,40}){0,2}"
-#: Relations as people type them.
-_SHORT_RELATIONS = {
-    "bf": "boyfriend",
-    "gf": "girlfriend",
-    "hubby": "husband",
-    "sis": "sister",
-    "bestie": "friend",
-    "bff": "friend",
-}
-_RELATIONS = "|".join((*vocabulary.RELATIONS, *_SHORT_RELATIONS))
+_RELATIONS = "|".join((*vocabulary.RELATIONS, *vocabulary.SHORT_RELATIONS))
 _RELATION = (
     rf"(?:(?:younger|older|little|big|best|old|new|twin|late|dear|eldest|youngest|oldest)\s)?(?P<relation>{_RELATIONS})"
 )
@@ -54,16 +45,24 @@ def people(speaker: str, text: str) -> Iterator[PersonItem]:
     """Yield entities and relationships for the people that a sentence introduces."""
     # Most sentences name no relation; this look is ten times as fast as the patterns.
     patterns = (_NAMED, _NAMED_BEFORE) if _ANY_RELATION.search(text) else ()
+    names = {
+        entity.name.split()[0].casefold(): entity.name
+        for entity in (named_entities(text) if patterns else ())
+        if entity.type == "person"
+    }
     non_factual = statement_modality.NonFactualSpans(text if patterns else "")
     for pattern in patterns:
         for match in pattern.finditer(text):
-            name = _person_name(match["name"], explicit="name" in match.group() or "called" in match.group())
+            explicit = "name" in match.group() or "called" in match.group()
+            name = _person_name(match["name"], names, explicit=explicit)
             if name is not None and not non_factual.covers(match.start()):
                 relation = match["relation"].casefold()
                 if _OF_LIST.match(text, match.end()) and "," in match.group():
                     # `My girlfriend, Toby and I` are three.
                     continue
-                yield from _introduced(speaker, match["whose"], _SHORT_RELATIONS.get(relation, relation), name)
+                yield from _introduced(
+                    speaker, match["whose"], vocabulary.SHORT_RELATIONS.get(relation, relation), name
+                )
     for match in _ALIAS.finditer(text):
         if {match["name"].split()[0], match["alias"]}.isdisjoint(vocabulary.NOT_NAMES):
             yield _entity(match["name"], aliases=[match["alias"]])
@@ -87,28 +86,14 @@ def _entity(name: str, **fields: Any) -> PersonItem:
     return "entities", {"name": name, "type": "person", "confidence": _CONFIDENCE, **fields}
 
 
-def _person_name(text: str, *, explicit: bool) -> str | None:
+def _person_name(text: str, names: dict[str, str], *, explicit: bool) -> str | None:
     """Return a matched text as a name, with capitals; None when it is no name.
 
     Parameters:
+        names: the people that the sentence names, by their first words in lower case.
         explicit: whether the sentence says that it is a name: `is called`.
     """
-    words = text.split()
-    kept = [words[0]]
-    for word in words[1:]:
-        if word in vocabulary.NOT_NAMES:
-            break
-        kept.append(word)
-    first = kept[0].removesuffix("'s")
-    if first in vocabulary.NOT_NAMES or first.capitalize() in vocabulary.NOT_NAMES:
+    first = text.split(maxsplit=1)[0].removesuffix("'s")
+    if first.capitalize() in vocabulary.NOT_NAMES:
         return None
-    kind = word_class(first)
-    if first[0].islower() and not (
-        is_first_name(first) and (kind != "word" if explicit else kind in ("name", "unknown"))
-    ):
-        # A word in lower case is a name when it is no other word: `my sister anna`.
-        return None
-    if kind == "word" and not explicit and not is_first_name(first):
-        return None
-    name = " ".join([first, *kept[1:]]).removesuffix("'s")
-    return name if name[0].isupper() else name.title()
+    return names.get(first.casefold()) or (first[0].upper() + first[1:] if explicit else None)

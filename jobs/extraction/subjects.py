@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.conversation_state import Conversation
-from recollect.jobs.extraction.name_lexicon import gender_of, is_first_name, word_class
-from recollect.jobs.extraction.rules import WHO, clause_begins, is_name
+from recollect.jobs.extraction.entity_names import named_entities
+from recollect.jobs.extraction.name_lexicon import gender_of
 from recollect.jobs.extraction.sentences import sentences
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
@@ -106,14 +106,9 @@ class Antecedents:
     def mention(self, sentence: str) -> None:
         """Note the people whom a sentence mentions."""
         self._mention_relatives(sentence)
-        for begin in clause_begins(sentence):
-            subject = WHO.match(sentence, begin.end())
-            is_first = begin.end() == 0
-            if subject is not None and subject["who"][0].isupper() and is_name(subject["who"], at_start=is_first):
-                words = subject["who"].strip(" ,")
-                is_verb = " " not in words and word_class(words) == "word"
-                if words not in ("I", "We") and not is_verb and _RELATION.match(words) is None:
-                    self._note_named(words, is_subject=is_first)
+        for entity in named_entities(sentence):
+            if entity.type == "person" and entity.name != self._speaker:
+                self._note_named(entity.name, is_subject=sentence.startswith(entity.name))
 
     def _mention_relatives(self, text: str) -> None:
         """Note the relatives and pets that a text mentions; after `I am seeing someone`, a pronoun is the unnamed person."""
@@ -133,9 +128,7 @@ class Antecedents:
         gender = gender_of(words.split(maxsplit=1)[0])
         if gender is not None:
             self._set(gender, words)
-        elif is_subject and (
-            is_first_name(words.split(maxsplit=1)[0]) or word_class(words.split(maxsplit=1)[0]) in ("name", "unknown")
-        ):
+        elif is_subject:
             self._note(words, "")
 
     def state(self, subject: str, predicate: str, object: str) -> None:

@@ -32,6 +32,29 @@ PETS = """
     dog puppy cat kitten rabbit hamster parrot turtle tortoise snake horse goldfish lizard bird
 """.split()
 
+#: Relations as people type them.
+SHORT_RELATIONS = {
+    "bf": "boyfriend",
+    "gf": "girlfriend",
+    "hubby": "husband",
+    "sis": "sister",
+    "bestie": "friend",
+    "bff": "friend",
+}
+
+#: Relatives and pets in five other languages, next to which names stand.
+FOREIGN_RELATIONS = """
+    mutter vater schwester bruder frau mann partner partnerin freund freundin sohn tochter oma opa tante onkel enkel enkelin chef
+    chefin kollege kollegin madre padre hermana hermano esposa marido novia novio hija hijo abuela abuelo tía tío prima primo
+    amiga amigo jefe jefa mère père sœur soeur frère femme mari copine copain fille fils mamie papi tante oncle ami amie
+    patron patronne sorella fratello moglie marito ragazza ragazzo figlia figlio nonna nonno zia zio mãe pai irmã irmão mulher
+    filha filho avó avô moeder vader zus broer vrouw vriend vriendin zoon dochter
+""".split()
+FOREIGN_PETS = """
+    hund hündin katze kater pferd hase vogel perro perra gato gata caballo chien chienne chat chatte lapin cheval cane gatto gatta
+    coniglio cavallo cachorro cachorra gatinho cão hond kat konijn paard
+""".split()
+
 #: Languages.
 LANGUAGES = """
     English German French Spanish Portuguese Italian Dutch Russian Polish Ukrainian Czech Swedish Norwegian

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.jobs.extraction.entity_names import named_entities
+from recollect.projections.text.sentence_language import language_of
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_an_exclamation_is_no_part_of_a_name() -> None:
 
 def test_german_nouns_are_no_names() -> None:
     text = "Gestern habe ich im Park mit meinem Hund Katharina getroffen"
-    assert [entity.name for entity in named_entities(text, "de")] == ["Katharina"]
+    assert [entity.name for entity in named_entities(text, language="de")] == ["Katharina"]
 
 
 def test_a_name_may_be_that_of_the_pet_in_the_sentence_before() -> None:
@@ -64,6 +65,22 @@ def test_a_name_may_be_that_of_the_pet_in_the_sentence_before() -> None:
     assert [(entity.name, entity.type) for entity in entities] == [("Coco", "animal")]
 
 
-def test_words_around_the_name_of_a_product_are_no_part_of_it() -> None:
-    text = "Regarding the WhatsApp Live Session I am ready"
-    assert [(entity.name, entity.type) for entity in named_entities(text)] == [("WhatsApp", "tool")]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EUR 300 for the room",
+        "Hola, buenos días",
+        "Day by day it gets better",
+        "It was in March or April",
+        "I speak German and Dutch",
+        "Bom dia e Obrigado",
+        "Am Dienstag habe ich einen Termin beim Arzt",
+    ],
+)
+def test_currencies_greetings_months_and_languages_are_no_names(text: str) -> None:
+    assert list(named_entities(text, language=language_of(text) or "")) == []
+
+
+def test_a_name_typed_without_capitals_is_shown_with_them() -> None:
+    entities = list(named_entities("my sister anna lives in porto"))
+    assert [(entity.name, entity.type) for entity in entities] == [("Anna", "person"), ("Porto", "location")]
