@@ -150,10 +150,11 @@ def _extract_items(
     context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
 ) -> list[ExtractedItem]:
     """Return the items that the rules read in `messages`."""
-    before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX)
+    through = snapshot.progress.job_cursor("extraction")
+    before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX, through=through)
     vectors = partial(_vectors, context, namespace, snapshot)
     items: list[ExtractedItem] = []
-    conversations = conversations_before(snapshot, snapshot.progress.job_cursor("extraction"))
+    conversations = conversations_before(snapshot, through)
     has_assistant = any(message.is_assistant for message in messages)
     messages = [*outside_of_play(messages, conversations)]
     embed = _embed(context)

@@ -59,7 +59,7 @@ _KINDS = {
     "home": "lives in|lives with|rent is",
     "work": "works at|works as|studies|studies at",
     "relation": "married to|engaged to|dating|has children|has children named|has pet|has pets named",
-    "health": "allergic to|intolerant to|cannot eat|cannot take|avoids|diet is|weight is",
+    "health": "allergic to|intolerant to|cannot eat|cannot take|does not eat|avoids|diet is|weight is",
     "possession": "owns|drives|uses",
     "habit": "plays",
 }

@@ -117,7 +117,7 @@ SELECT session_id, speaker, subject, predicate, object, known.text AS text, know
     SELECT r.id, a.name, r.type, b.name, '', 'relation', 0, json_extract(r.source_events, '$[0]'), r.updated_at_us
     FROM relationships AS r JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id
     WHERE r.status = 'active'
-) AS known JOIN episodes ON episodes.id = source ORDER BY at_us DESC, known.id DESC LIMIT ?
+) AS known JOIN episodes ON episodes.id = source WHERE version <= ? ORDER BY at_us DESC, known.id DESC LIMIT ?
 """
 #: Statements for the memories that can become stale or be merged, by kind, with the columns of `ActiveMemory`.
 _ACTIVE_MEMORIES = {
@@ -289,9 +289,13 @@ class KnowledgeQueries:
         """Return the ratings of episodes by version."""
         return dict(fetch_tuples(self._connection, _EPISODE_RATINGS))
 
-    def latest_statements(self, limit: int) -> list[PriorStatement]:
-        """Return the latest `limit` active facts, preferences and relationships with their speakers, oldest first."""
-        return fetch_records(self._connection, PriorStatement, _LATEST_STATEMENTS, (limit,))[::-1]
+    def latest_statements(self, limit: int, *, through: int) -> list[PriorStatement]:
+        """Return the latest `limit` active facts, preferences and relationships with their speakers, oldest first.
+
+        Parameters:
+            through: version of the last message whose statements are returned.
+        """
+        return fetch_records(self._connection, PriorStatement, _LATEST_STATEMENTS, (through, limit))[::-1]
 
     def active_memories(self) -> list[ActiveMemory]:
         """Return the memories that can become stale or be merged, ordered by kind and id."""

@@ -204,6 +204,6 @@ soy de los que madrugan | me gusta tu respuesta | cuánto cuesta un billete a Ma
 j'ai faim | je viens de manger | j'habite dans un petit appartement | je voudrais un chien | il habite à Paris
 je suis d'accord | le film s'appelle Amélie | j'aime bien ta réponse | tu peux m'écrire un texte | 我很累
 我在家 | 我有一个问题 | 我想养一只猫 | 他住在上海 | 我喜欢你的回答 | 我叫他来吃饭 | 我是个好人 | 电影叫霸王别姬
-小李住在上海 | 疲れた | 今家にいます | 犬を飼いたいな | 彼は東京に住んでいます | あなたの答えが好きです
+小李住在上海 | 疲れた | 今家にいます | 犬を飼いたいな | あなたの答えが好きです
 田中さんは犬が好きです | 友達が大阪から来ました
 """
