@@ -29,7 +29,7 @@ RELATIONS: Final = ("none", "repeats", "replaces", "ends", "corrects")
 #: Statements that are compared with one sentence.
 _COMPARED_MAX = 24
 #: Older statements that are looked through for these.
-_STATEMENTS_MAX = 1_000
+_STATEMENTS_MAX = 300
 #: A sentence whose words change anything with a smaller probability is not compared.
 _CHANGE_MIN = 0.005
 #: Other sentences are compared when they have so many words of one of the latest statements.

@@ -48,7 +48,9 @@ from recollect.jobs.extraction.rule_extractor import (
 )
 from recollect.jobs.extraction.statements import Embed
 from recollect.jobs.job_settings import QUIET_US
+from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.projector.stated_fact import voice_of
@@ -62,7 +64,7 @@ LLM_CURSOR = "llm reading"
 #: The extractor that events record when no language model was used.
 RULES = "rules"
 #: Latest statements that a message may change.
-_PRIOR_STATEMENTS_MAX = 1_000
+_PRIOR_STATEMENTS_MAX = 300
 #: Items that are extracted from one message: a list of a thousand dates is not worth remembering.
 _ITEMS_MAX = 100
 #: Seconds of processor time after which messages without items are recorded as read. Messages that take less time are
@@ -187,17 +189,23 @@ def outside_of_play(messages: Iterable[IncomingMessage], conversations: Conversa
 
 def _vectors(context: JobContext, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Floats | None:
     """Return the vectors of a sentence and of statements; the vectors of statements are stored, as for retrieval."""
-    vectors = context.vectors()
-    stated = vectors.vectors_of_texts(namespace, snapshot, texts[1:])
-    return None if stated is None else np.concatenate([vectors.embedder.embed(texts[:1]), stated])
+    embedder = _trained_embedder(context)
+    stated = None if embedder is None else context.vectors().vectors_of_texts(namespace, snapshot, texts[1:])
+    return None if embedder is None or stated is None else np.concatenate([embedder.embed(texts[:1]), stated])
 
 
 def _embed(context: JobContext) -> Embed | None:
     """Return the embedding of sentences; None while the model is not ready."""
-    embedder = context.vectors().embedder
-    if embedder.state != "ready":
+    embedder = _trained_embedder(context)
+    if embedder is None:
         return None
     return lambda sentences: embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
+
+
+def _trained_embedder(context: JobContext) -> Embedder | None:
+    """Return the embedding model, when it is ready and the one whose vectors the trained weights read."""
+    embedder = context.vectors().embedder
+    return embedder if embedder.state == "ready" and embedder.name == DEFAULT_MODEL else None
 
 
 def _extract_by_rules(

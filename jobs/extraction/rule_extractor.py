@@ -13,6 +13,7 @@ from recollect.jobs.extraction import statement_modality, vocabulary
 from recollect.jobs.extraction.changes import ChangeHint, find_changes
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
+from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.own_words import own_words
@@ -399,8 +400,16 @@ def _changes(
     if non_factual.covers(len(text) // 2) or statement_modality.confidence_factor(text) < 1:
         return
     own = text[: non_factual.stated_length]
-    for kind, item in find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint):
-        yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
+    source = {"source_events": [message.event_id]}
+    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint)
+    yield from (ExtractedItem(kind, item | source) for kind, item in changes)
+    if any(kind != "facts" for kind, _ in changes):
+        return
+    stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
+    last = next((prior for prior in reversed(stated) if prior.session_id == message.session_id), None)
+    for item in find_endings(own, stated, last):
+        subject = {"subject": subject_name(message.speaker, item.pop("who"))}
+        yield ExtractedItem("endings", subject | item | source)
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
