@@ -9,7 +9,8 @@ export const KINDS = { fact: "facts", preference: "preferences", relationship: "
 
 /** Return the statement of a memory as three words: subject, predicate and object. */
 export function statement(kind, memory) {
-  if (kind === "fact") return [memory.subject, memory.predicate, memory.object];
+  if (kind === "fact" && memory.statement) return [memory.statement, "", ""];
+  if (kind === "fact") return [memory.subject, memory.predicate === "says" ? "said:" : memory.predicate, memory.object];
   if (kind === "relationship") return [memory.source, memory.type, memory.target];
   return [memory.subject || "user", memory.name, memory.value];
 }

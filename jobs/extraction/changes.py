@@ -14,6 +14,7 @@ import numpy as np
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.change_features import Amount, Read, amounts, stems_of
 from recollect.jobs.extraction.comparison import RELATIONS, Floats, Vectors, compare
+from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
 #: A kind of `facts.extracted`, and its payload without its source.
@@ -87,7 +88,9 @@ def find_changes(
     items: list[KindAndItem] = [] if withdrawn is None else [("endings", _ending(withdrawn))]
     is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
     for prior, probabilities in _sure(compare(sentence, speaker, before, vectors), hint or ChangeHint()):
-        if _stated_object(prior, facts) == prior.object:
+        restated = _stated_object(prior, facts)
+        if restated == prior.object or (restated is not None and has_one_value(canonical(prior.predicate))):
+            # Of facts with one value at a time, the projector replaces the older one.
             continue
         relation = RELATIONS[int(np.argmax(np.where(_CLOSING, probabilities, 0)))]
         changed = None if relation == "ends" else _with_number(prior.object, sentence)
@@ -100,8 +103,11 @@ def find_changes(
                 items.append(("corrections", topic | {"object": right, "corrects_object": prior.object}))
                 is_stated = True
                 continue
-        items.append(("endings", _ending(prior)))
         remaining = None if prior.is_preference or changed is not None else _remaining(prior, sentence)
+        if remaining is not None and prior.predicate == SAYS:
+            # Of a list in the speaker's words, what stays cannot be said in these words.
+            continue
+        items.append(("endings", _ending(prior)))
         if remaining is not None:
             items.append(("facts", _fact(prior.subject, prior.predicate, remaining)))
         if relation != "ends" and not prior.is_preference and not is_stated:
@@ -190,10 +196,6 @@ def _remaining(prior: PriorStatement, sentence: str) -> str | None:
     if not any(named) or all(named):
         return None
     stays = [element for element, is_named in zip(elements, named, strict=True) if not is_named]
-    first_words = elements[0].rpartition(" ")[0] if prior.predicate == SAYS else ""
-    if named[0] and first_words:
-        # `I take aspirin and metformin`: what stands before the first element stays.
-        stays[0] = f"{first_words} {stays[0]}"
     return stays[0] if len(stays) == 1 else f"{', '.join(stays[:-1])} and {stays[-1]}"
 
 

@@ -23,7 +23,7 @@ _EXCEPTION = re.compile(r",? (?:(?:but|just|though) not|except(?: for)?|apart fr
 #: What ends a phrase: a sign, or a word that begins a clause.
 _PHRASE_END = re.compile(
     r"[;:!?()]|\.(?:\s|$)|\s[-–—]+\s|,? (?:but|because|so|which|who|that|when|while|since|if|although|though|where|until|"
-    r"and (?:I|we|he|she|they|it|you|my|our|then|also|am|is|are|was|have|had))\b|, (?:I|we|he|she|they|it|you|my|can|could|what|how)\b| too\b",
+    r"and (?:I|we|he|she|they|it|you|my|our|then|also|am|is|are|was|have|had))\b|, (?:I|we|he|she|they|it|you|my|can|could|what|how)\b| too\b| any ?more\b",
     re.IGNORECASE,
 )
 #: A phrase that means nothing outside of the conversation.

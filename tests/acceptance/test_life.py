@@ -17,6 +17,7 @@ from support.events import Event
 
 from recollect import Recollect
 from recollect.api.settings import load_settings
+from recollect.events.catalogue.knowledge_events import SAYS
 
 _START = datetime(2023, 1, 2, 9, tzinfo=UTC)
 _STATEMENTS = 200
@@ -77,7 +78,7 @@ _CHANGES = [
     _over("owns a black Vespa", "I sold the Vespa."),
     _to("has children", "I have three kids.", "three kids"),
     _to("works at", "I work for Renault.", "Renault"),
-    _to("married to", "I just got married to Joaquín.", "Joaquín"),
+    Change(text="I just got married to Joaquín.", now={"married to": "Joaquín", "dating": None}),
     _to("age is", "I turned 32.", "32"),
     _to("lives in", "I live in Lyon.", "Lyon"),
     _over("phone is", "Forget my phone number."),
@@ -141,7 +142,7 @@ def facts_of_ann(memory: Recollect, namespace: str) -> State:
     state: State = {}
     for fact in memory.facts(namespace, limit=1_000)["items"]:
         # `has a landlord` is implied by `my landlord`.
-        is_stated = fact["subject"] == "Ann" and fact["status"] == "active" and fact["predicate"] != "has"
+        is_stated = fact["subject"] == "Ann" and fact["status"] == "active" and fact["predicate"] not in ("has", SAYS)
         if is_stated and fact["type"] == "fact":
             several = fact["predicate"] in ("owns", "plays", "has pet")
             state[f"{fact['predicate']} {fact['object']}" if several else fact["predicate"]] = fact["object"]

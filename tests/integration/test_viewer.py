@@ -234,7 +234,7 @@ def test_an_earlier_moment_has_the_facts_of_then(tab: Open) -> None:
 def test_a_fact_is_corrected_by_an_event_and_the_correction_is_undone_by_another(tab: Open, memory: Recollect) -> None:
     page = tab().open("facts", DEMO)
     version = memory.parts.log.head(DEMO).version
-    fact = page.locator(".memory", has_text="lives in")
+    fact = page.locator(".memory", has_text="lives in Lark Street")
     fact.get_by_role("button", name="Correct").click()
     fact.get_by_label("Correct value").fill("Utrecht")
     fact.get_by_role("button", name="Correct it").click()
@@ -242,12 +242,12 @@ def test_a_fact_is_corrected_by_an_event_and_the_correction_is_undone_by_another
     page.locator(".memory h3", has_text="Utrecht").wait_for()
     page.locator(".written").get_by_role("button", name="Undo").click()
     page.get_by_text("Undone by an event: edit.undone").first.wait_for()
-    page.locator(".memory h3", has_text="Lark Street").wait_for()
+    page.locator(".memory h3", has_text="lives in Lark Street").wait_for()
     assert [event["type"] for event in memory.events(DEMO, after=version)["items"]] == ["fact.corrected", "edit.undone"]
     page.locator(".written").get_by_role("button", name="Make the edit again").click()
     page.locator(".memory h3", has_text="Utrecht").wait_for()
     page.locator(".written").get_by_role("button", name="Undo").click()
-    page.locator(".memory h3", has_text="Lark Street").wait_for()
+    page.locator(".memory h3", has_text="lives in Lark Street").wait_for()
 
 
 @pytest.mark.parametrize(
