@@ -154,7 +154,7 @@ def _extract_items(
     """Return the items that the rules read in `messages`."""
     through = snapshot.progress.job_cursor("extraction")
     before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX, through=through)
-    vectors = partial(_vectors, context, namespace, snapshot)
+    vectors = None if _trained_embedder(context) is None else partial(_vectors, context, namespace, snapshot)
     items: list[ExtractedItem] = []
     conversations = conversations_before(snapshot, through)
     has_assistant = any(message.is_assistant for message in messages)
@@ -215,7 +215,7 @@ def _extract_by_rules(
     conversation: Conversation,
     embed: Embed | None,
     seconds_max: float,
-    vectors: Vectors,
+    vectors: Vectors | None,
 ) -> list[ExtractedItem]:
     """Return the items that the rules read in a message within `seconds_max`, at most `_ITEMS_MAX`."""
     items: list[ExtractedItem] = []

@@ -13,6 +13,7 @@ from recollect.jobs.extraction import statement_modality, vocabulary
 from recollect.jobs.extraction.changes import ChangeHint, find_changes
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
+from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
@@ -404,6 +405,10 @@ def _changes(
     changes = find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint)
     yield from (ExtractedItem(kind, item | source) for kind, item in changes)
     if any(kind != "facts" for kind, _ in changes):
+        return
+    correction = find_correction(message.speaker, message.session_id, text, facts, [*filter(_is_fact, before)])
+    if correction is not None:
+        yield ExtractedItem("corrections", correction | source)
         return
     stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
     last = next((prior for prior in reversed(stated) if prior.session_id == message.session_id), None)
