@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
@@ -77,9 +77,12 @@ class Fact(Payload):
     @classmethod
     def _sentence_alone(cls, fields: Any) -> Any:
         """Complete a sentence that comes without predicate and object."""
-        if isinstance(fields, dict) and "statement" in fields and not {"predicate", "object"} & fields.keys():
-            return fields | {"predicate": SAYS, "object": fields["statement"]}
-        return fields
+        if not isinstance(fields, dict):
+            return fields
+        given = cast("dict[str, Any]", fields)
+        if "statement" in given and not {"predicate", "object"} & given.keys():
+            return given | {"predicate": SAYS, "object": given["statement"]}
+        return given
 
 
 class FactStated(Envelope):

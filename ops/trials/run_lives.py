@@ -62,16 +62,17 @@ def record(memory: Recollect, name: str, life: Mapping[str, Any]) -> None:
 
 def knowledge_lines(memory: Recollect, name: str) -> Iterator[str]:
     """Yield the active knowledge of a namespace, a line each."""
+    listed: Any = memory.list
     for kind in _LISTS:
-        after: Any = None
+        after: dict[str, str] = {}
         while True:
-            page: Any = memory.list(name, kind, limit=200, **({"after": after} if after else {}))
+            page = listed(name, kind, limit=200, **after)
             for row in page["items"]:
                 if row.get("status", "active") in ("active", "stale"):
                     yield _line(kind, row)
-            after = page.get("next")
-            if not after:
+            if not page.get("next"):
                 break
+            after = {"after": page["next"]}
 
 
 def _line(kind: str, row: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,8 +19,6 @@ from typing import Any
 import numpy as np
 from label_files import LabelledText, labelled_texts
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from sklearn.linear_model import LogisticRegression
 from word_lists import write_lists
 
 from recollect.jobs import extraction as package
@@ -89,8 +88,10 @@ def _fitted(texts: Sequence[LabelledText]) -> tuple[NDArray[np.int8], NDArray[np
                 counts.append(1 / (1 + len(copies)))
     ends = np.cumsum([0, *(len(row) for row in rows)])
     indices = np.concatenate([np.array(row) for row in rows])
-    matrix = csr_matrix((np.ones(len(indices), np.float32), indices, ends), shape=(len(rows), BUCKETS))
-    model = LogisticRegression(C=_C, max_iter=300)
+    sparse: Any = import_module("scipy.sparse")
+    linear_model: Any = import_module("sklearn.linear_model")
+    matrix = sparse.csr_matrix((np.ones(len(indices), np.float32), indices, ends), shape=(len(rows), BUCKETS))
+    model = linear_model.LogisticRegression(C=_C, max_iter=300)
     model.fit(matrix, labels, sample_weight=np.array(counts) * 2)
     coefficients = np.zeros((BUCKETS, len(TYPES)), np.float32)
     bias = np.full(len(TYPES), -20, np.float32)

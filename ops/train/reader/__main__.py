@@ -78,14 +78,15 @@ def fitted(examples: Examples, *, with_vectors: bool) -> dict[str, NDArray[Any]]
     biases: list[Matrix] = []
     for head, classes in HEADS.items():
         model = linear_model.LogisticRegression(C=_C, max_iter=1_000).fit(inputs, examples.labels[head])
-        coefficients, intercept = model.coef_, model.intercept_
+        coefficients: Any = model.coef_
+        intercept: Any = model.intercept_
         if len(classes) == 2:
             coefficients, intercept = (
                 np.vstack((-coefficients, coefficients)) / 2,
                 np.array((-intercept[0], intercept[0])) / 2,
             )
-        weights.append(coefficients.T.astype(np.float32))
-        biases.append(intercept.astype(np.float32))
+        weights.append(np.asarray(coefficients, np.float32).T)
+        biases.append(np.asarray(intercept, np.float32))
     matrix = np.hstack(weights)
     words = matrix[:BUCKETS]
     scale = np.abs(words).max(axis=0) / _INT8_MAX
