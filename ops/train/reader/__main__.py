@@ -89,11 +89,11 @@ def fitted(examples: Examples, *, with_vectors: bool) -> dict[str, NDArray[Any]]
         biases.append(np.asarray(intercept, np.float32))
     matrix = np.hstack(weights)
     words = matrix[:BUCKETS]
-    scale = np.abs(words).max(axis=0) / _INT8_MAX
+    scale: Matrix = np.asarray(np.abs(words).max(axis=0) / _INT8_MAX, np.float32)
     name = "both" if with_vectors else "words"
     arrays: dict[str, NDArray[Any]] = {
-        f"{name}_words": np.round(words / scale).astype(np.int8),
-        f"{name}_scale": scale.astype(np.float32),
+        f"{name}_words": np.asarray(np.round(words / scale), np.int8),
+        f"{name}_scale": scale,
         f"{name}_bias": np.concatenate(biases),
     }
     return arrays | ({"both_vectors": (matrix[BUCKETS:] * _VECTOR_LENGTH).astype(np.float16)} if with_vectors else {})
