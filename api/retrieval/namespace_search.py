@@ -34,6 +34,7 @@ from recollect.api.retrieval.search.semantic_search import QueryEmbeddings
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
+from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.text.words import STOP_WORDS, folded_words
@@ -294,6 +295,13 @@ def _with_lasting_facts(context: SearchContext, matches: list[KnowledgeMatch]) -
     ]
 
 
+def _is_said_in_message(context: SearchContext, item: KnowledgeItem) -> bool:
+    """Return whether an item is the words of a message that is still there: where the message is found, they are."""
+    if item.predicate != SAYS or item.pinned or not item.source_events:
+        return False
+    return context.snapshot.episodes.said(item.source_events[0]) is not None
+
+
 def _merged(
     context: SearchContext,
     episodes: Sequence[Item],
@@ -310,6 +318,11 @@ def _merged(
         item = knowledge_item(context, match.item, match.probability, match.ranks)
         if scope is not None and not may_answer(context, scope, item, has_episodes=not is_time_empty):
             dropped.append(DroppedCandidate(item.id, item.kind, item.score, "not of the time asked for"))
+            continue
+        if not match.required and _is_said_in_message(context, match.item):
+            dropped.append(
+                DroppedCandidate(item.id, item.kind, item.score, "words of a message, which is searched itself")
+            )
             continue
         # The message itself has more detail than the fact that was extracted from it.
         duplicated_id = (

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from recollect.jobs.extraction.change_features import Amount, Read, amounts, ste
 from recollect.jobs.extraction.comparison import RELATIONS, Floats, Vectors, compare
 from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.text.stems import content_stems
 
 #: A kind of `facts.extracted`, and its payload without its source.
 KindAndItem = tuple[str, dict[str, Any]]
@@ -25,7 +27,7 @@ SURE = 0.85
 #: The same without vectors: words that two statements share say less.
 SURE_BY_WORDS = 0.97
 #: The same for a sentence that the statement reader takes for a change: two models agree.
-HINTED = 0.3
+HINTED = 0.5
 _HINT_MIN = 0.5
 #: Probability of a withdrawal, times the share of the rule among those of the speaker.
 _WITHDRAWN_MIN = 0.3
@@ -38,6 +40,14 @@ _CHANGED_MAX = 4
 #: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
 _CONFIDENCE = 0.85
 _CLOSING = np.array([relation in ("replaces", "ends", "corrects") for relation in RELATIONS])
+#: Days, months and numbers name no thing: two appointments of a Sunday are two.
+_DAYS = frozenset(
+    content_stems(
+        " ".join(
+            (*calendar.day_name, *calendar.month_name, "one two three four five six seven eight nine ten eleven twelve")
+        )
+    )
+)
 #: What stands between the elements of a list.
 _BETWEEN = re.compile(r"(,\s?(?:and |or )?|\s(?:and|or|und|y|et)\s|、|と)")
 _ELEMENT_WORDS_MAX = 4
@@ -92,6 +102,8 @@ def find_changes(
     for prior, probabilities in _sure(
         compare(sentence, speaker, before, vectors), hint or ChangeHint(), SURE if vectors else SURE_BY_WORDS
     ):
+        if prior.predicate == SAYS and not _names(prior.object, sentence):
+            continue
         restated = _stated_object(prior, facts)
         if restated == prior.object or (restated is not None and has_one_value(canonical(prior.predicate))):
             # Of facts with one value at a time, the projector replaces the older one.
@@ -179,6 +191,13 @@ def _with_number(object: str, sentence: str) -> str | None:
         return None
     old, new = pairs[0]
     return f"{object[: old.start]}{new.number}{object[old.end :]}"
+
+
+def _names(object: str, sentence: str) -> bool:
+    """Return whether a sentence names what a statement is about: by a word that is no day, or by a new amount of its unit."""
+    if (content_stems(object) & content_stems(sentence)) - _DAYS:
+        return True
+    return any(old.unit and old.unit == new.unit for old in amounts(object) for new in amounts(sentence))
 
 
 def _has_several(object: str, sentence: str) -> bool:
