@@ -9,6 +9,7 @@ and `ops/train/dates` learns the weights from labelled sentences.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from functools import cache
@@ -52,6 +53,8 @@ FEATURES = (
 )
 #: Characters between two expressions that name the same day: `Friday (April 5)`.
 _AGREEING_CHARS = 12
+#: Characters of an expression, at most.
+_EXPRESSION_CHARS_MAX = 200
 #: Characters between a date with a year and one that has the same year: `January 16 - February 15, 2024`.
 _LINKED_CHARS = 60
 _LINKED_DAYS = 183
@@ -204,11 +207,18 @@ def _distance(item: Range, today: date) -> int:
     return min(0, (item[1] - today).days - 1)
 
 
+def _start(reading: Reading) -> int:
+    return reading.start
+
+
 def _neighbours(reading: Reading, readings: Sequence[Reading]) -> tuple[date | None, set[Range]]:
     """Return the first day of a date with a year nearby, and the ranges of the expressions right next to it."""
     linked: date | None = None
     agreeing: set[Range] = set()
-    for other in readings:
+    # In the order of the text: a text of dates alone has thousands, of which few are near.
+    first = bisect_left(readings, reading.start - _LINKED_CHARS - _EXPRESSION_CHARS_MAX, key=_start)
+    last = bisect_right(readings, reading.end + _LINKED_CHARS, key=_start)
+    for other in readings[first:last]:
         gap = max(reading.start - other.end, other.start - reading.end)
         if other is reading or gap > _LINKED_CHARS:
             continue
