@@ -297,7 +297,9 @@ def _with_lasting_facts(context: SearchContext, matches: list[KnowledgeMatch]) -
 
 def _is_said_in_message(context: SearchContext, item: KnowledgeItem) -> bool:
     """Return whether an item is the words of a message that is still there: where the message is found, they are."""
-    if item.predicate != SAYS or item.pinned or not item.source_events:
+    kinds = context.request.kinds
+    is_searched = kinds is None or "episode" in kinds
+    if not is_searched or item.predicate != SAYS or item.pinned or not item.source_events:
         return False
     return context.snapshot.episodes.said(item.source_events[0]) is not None
 
