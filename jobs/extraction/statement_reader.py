@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from io import BytesIO
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,10 @@ HEADS: dict[str, tuple[str, ...]] = {
 #: Dimensions of the vectors of the model that the weights were trained with.
 DIMENSIONS = 384
 _WEIGHTS = "reader_weights.npz"
-_COLUMNS = sum(len(classes) for classes in HEADS.values())
+#: The columns of each head.
+_SIZES = [len(classes) for classes in HEADS.values()]
+#: The first column of each head.
+_STARTS = [0, *accumulate(_SIZES[:-1])]
 
 
 class ReadClause(NamedTuple):
@@ -46,6 +50,8 @@ class ReadClause(NamedTuple):
     clause: Clause
     #: The probability of each class, by head.
     probabilities: dict[str, dict[str, float]]
+    #: Whether the vectors of the clause were read, too.
+    has_vector: bool = False
 
     @property
     def keep(self) -> float:
@@ -74,13 +80,13 @@ class ReaderWeights:
         scores = self.words[list(rows)].sum(axis=0, dtype=np.int32) * self.scale + self.bias
         if vector is not None and self.vectors is not None:
             scores = scores + vector @ self.vectors
-        result: dict[str, dict[str, float]] = {}
-        start = 0
-        for head, classes in HEADS.items():
-            part = np.exp(scores[start : start + len(classes)] - scores[start : start + len(classes)].max())
-            result[head] = dict(zip(classes, (part / part.sum()).tolist(), strict=True))
-            start += len(classes)
-        return result
+        # All heads at once: numpy takes longer to be called than to compute so few numbers.
+        odds = np.exp(scores - np.repeat(np.maximum.reduceat(scores, _STARTS), _SIZES))
+        shares: list[float] = (odds / np.repeat(np.add.reduceat(odds, _STARTS), _SIZES)).tolist()
+        return {
+            head: dict(zip(classes, shares[start : start + len(classes)], strict=True))
+            for (head, classes), start in zip(HEADS.items(), _STARTS, strict=True)
+        }
 
 
 @cache
@@ -110,12 +116,24 @@ def read_clauses(sentence: str, *, to_assistant: bool, embedding: TokenEmbedding
     """
     by_words, by_both = reader_weights()
     read: list[ReadClause] = []
-    for clause in clauses(sentence):
-        rows = clause_features(clause.text, sentence[: clause.start], sentence[clause.end :], to_assistant=to_assistant)
+    for clause, rows in _clauses_and_rows(sentence, to_assistant):
         vector = None if embedding is None else clause_vector(embedding, clause)
         weights = by_words if vector is None else by_both
-        read.append(ReadClause(clause, weights.probabilities(rows, vector)))
+        read.append(ReadClause(clause, weights.probabilities(rows, vector), vector is not None))
     return read
+
+
+# A sentence that may matter is read twice: by its words, and with its vectors.
+@lru_cache(maxsize=64)
+def _clauses_and_rows(sentence: str, to_assistant: bool) -> list[tuple[Clause, list[int]]]:
+    """Return the clauses of a sentence, each with the rows of its features."""
+    return [
+        (
+            clause,
+            clause_features(clause.text, sentence[: clause.start], sentence[clause.end :], to_assistant=to_assistant),
+        )
+        for clause in clauses(sentence)
+    ]
 
 
 def clause_vector(embedding: TokenEmbedding, clause: Clause) -> Vector | None:

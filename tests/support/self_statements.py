@@ -174,23 +174,17 @@ PLAIN_STATEMENTS = {
     ),
 }
 #: Those that the reader misses: it was trained on some hundred sentences of languages other than English.
-MISSED_STATEMENTS = frozenset(
+MISSED_STATEMENTS = frozenset(("Soy alérgica a los frutos secos.", "Lavoro come infermiera in ospedale."))
+#: Sentences of which the trained reader keeps what is of passing interest.
+KEPT_FOR_NOTHING = frozenset(
     (
-        "Ich bin allergisch gegen Nüsse.",
-        "Ich wohne in Graz.",
-        "Ich arbeite als Krankenschwester im Uniklinikum.",
-        "Soy alérgica a los frutos secos.",
-        "Vivo en Valencia y trabajo en Bosch.",
-        "Trabajo de enfermera en el hospital.",
-        "J'habite à Lyon avec mon mari.",
-        "Je travaille comme infirmière au CHU.",
-        "Sono allergico alle noci.",
-        "Abito a Torino con mia moglie.",
-        "Lavoro come infermiera in ospedale.",
-        "Mio marito si chiama Marco e abbiamo due figli.",
-        "ナッツアレルギーがあります。",
-        "横浜に住んでいます。",
-        "大学病院で看護師をしています。",
+        "ich bin müde",
+        "ich bin in der Stadt",
+        "ich habe eine Frage",
+        "die Stadt heißt Köln",
+        "er sagt, ich arbeite bei Bosch",
+        "wie heißt die Hauptstadt von Peru",
+        "ich liebe deine Antworten",
     )
 )
 #: Sentences that state nothing about a person, or that only look like statements.

@@ -6,7 +6,7 @@ import pytest
 
 from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.sentences import sentences
-from recollect.jobs.extraction.standing_instructions import StandingInstruction, find_instruction
+from recollect.jobs.extraction.standing_instructions import StandingInstruction, find_instruction, instruction_of
 
 
 def found(text: str) -> list[StandingInstruction]:
@@ -22,7 +22,7 @@ def found(text: str) -> list[StandingInstruction]:
         "could we talk about this? Keep your answers short.",
         "I want you to always answer in two sentences",
         "Whenever I ask for code, use Python 3.",
-        "stop apologizing",
+        "Could you please keep your answers short from now on?",
         "don't suggest meat to me",
         "use metric units from now on",
     ],
@@ -38,17 +38,15 @@ def test_an_imperative_about_how_the_assistant_works_is_an_instruction(text: str
         "Never say never!",
         "Always up for something sweet",
         "Never give up!",
-        "Whenever I come here, I bring it with me",
         "In the future, I am aiming to work on projects",
-        "Call me when you are back",
+        "Call me later, I am at the dentist",
         'He said "always answer in French"',
         "use two eggs and a cup of flour",
         "do you always answer in French?",
-        "do not ask me for the script",
-        "don't use pandas here",
+        "don't use pandas in this script",
     ],
 )
-def test_what_people_say_to_each_other_is_none(text: str) -> None:
+def test_what_looks_like_an_instruction_is_none(text: str) -> None:
     assert found(text) == []
 
 
@@ -62,7 +60,7 @@ def test_what_people_say_to_each_other_is_none(text: str) -> None:
     ],
 )
 def test_instructions_that_exclude_each_other_have_one_topic(older: str, newer: str) -> None:
-    first, second = found(older)[0], found(newer)[0]
+    first, second = instruction_of(older), instruction_of(newer)
     assert (first.category, first.topic) == (second.category, second.topic)
 
 
@@ -75,7 +73,7 @@ def test_instructions_that_exclude_each_other_have_one_topic(older: str, newer: 
     ],
 )
 def test_what_has_consequences_outside_the_conversation_does_not_stand(text: str) -> None:
-    assert found(text)[0].is_risky
+    assert instruction_of(text).is_risky
 
 
 @pytest.mark.parametrize(
@@ -83,7 +81,7 @@ def test_what_has_consequences_outside_the_conversation_does_not_stand(text: str
     ["In the future, please send me a summary first.", "Always ask before you delete a file.", "never share my number"],
 )
 def test_a_request_for_care_stands(text: str) -> None:
-    assert not found(text)[0].is_risky
+    assert not instruction_of(text).is_risky
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
+
+from recollect.jobs.extraction.sentences import sentences
 
 FOLDER = Path(__file__).parent / "labels"
 #: The conversations of the labels that have no text.
@@ -18,13 +21,27 @@ DATA = Path(os.environ.get("RECOLLECT_TEST_DATA") or Path(__file__).parents[4] /
 _HELD_OUT_SHARE = 5
 
 
+#: The label of `act` of sentences that nobody has read: surely neither a rule for an assistant nor its withdrawal.
+NO_RULE = "no rule"
+#: One message in this many is drawn for them: of talk between people, and of the words of an assistant's users.
+_DRAWN = {"person": 3, "assistant": 6}
+_DRAWN_SENTENCES_MAX = 2
+_DRAWN_CHARS_MAX = 300
+#: In words to an assistant, what may be a rule stays out.
+_MAY_BE_RULE = re.compile(
+    r"\b(?:always|never|whenever|when(?:ever)? I|every|each|all|any ?more|ever|from now|only|stop|keep|call me|future|"
+    r"again|prefer|rather|please|no more|don't|do not|instead)\b",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledPart:
     """A part of a sentence with its labels."""
 
     start: int
     end: int
-    #: The class of each head.
+    #: The class of each head; one that is missing is not known.
     labels: dict[str, str]
 
 
@@ -57,6 +74,22 @@ def labelled_sentences(origin: str = "") -> Iterator[LabelledSentence]:
             yield _sentence(json.loads(line))
 
 
+def drawn_sentences() -> Iterator[LabelledSentence]:
+    """Yield sentences of the given conversations that are no rules, by a fixed draw; none without the conversations."""
+    for path in sorted(DATA.rglob("*.jsonl")) + sorted(DATA.glob("*-*.json")):
+        to = "assistant" if path.name.startswith(("beam", "realmem")) else "person"
+        texts = _texts(path.name)
+        for id, text in texts.items():
+            if crc32(id.encode()) % _DRAWN[to] or id in _answers(path.name):
+                continue
+            voice = id.rpartition(":")[0] if path.suffix == ".jsonl" else path.stem
+            for sentence in sentences(text)[:_DRAWN_SENTENCES_MAX]:
+                said = sentence.said[:_DRAWN_CHARS_MAX]
+                if to == "person" or _MAY_BE_RULE.search(said) is None:
+                    part = LabelledPart(start=0, end=len(said), labels={"act": NO_RULE})
+                    yield LabelledSentence(voice=voice, text=said, to_assistant=True, parts=(part,))
+
+
 def _sentence(row: dict[str, Any]) -> LabelledSentence:
     """Return the sentence of a row: its own text, or a place in a message."""
     text: str = row["text"] if "text" in row else _texts(row["file"])[row["event"]][row["start"] : row["end"]]
@@ -66,9 +99,19 @@ def _sentence(row: dict[str, Any]) -> LabelledSentence:
         start = part["from"] if "from" in part else text.index(part["words"], after)
         end = part["to"] if "to" in part else start + len(part["words"])
         labels = {head: str(part[head]) for head in ("act", "kind", "about", "change")}
-        parts.append(LabelledPart(start=start, end=end, labels=labels | {"keep": "yes" if part["keep"] else "no"}))
+        # Rules are found by their act; to be kept in words is for statements.
+        keep = "yes" if part["keep"] and part["act"] == "states" else "no"
+        parts.append(LabelledPart(start=start, end=end, labels=labels | {"keep": keep}))
         after = start
     return LabelledSentence(voice=row["voice"], text=text, to_assistant=row["to"] == "assistant", parts=tuple(parts))
+
+
+@cache
+def _answers(name: str) -> frozenset[str]:
+    """Return the ids of the messages of assistants of a given conversation."""
+    path = next(DATA.rglob(Path(name).name))
+    events: list[Any] = [] if path.suffix == ".jsonl" else json.loads(path.read_text(encoding="utf-8"))["events"]
+    return frozenset(item["id"] for item in events if item["payload"].get("role") == "assistant")
 
 
 @cache
