@@ -10,8 +10,8 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result_json import ForgetCandidateJson, ForgottenJson
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import RecollectError
-from recollect.jobs.forgetting.forget_events import ACTOR
-from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests
+from recollect.jobs.forgetting.forget_events import ACTOR, embedding
+from recollect.jobs.forgetting.forget_requests import SURE_MIN, ForgetRequest, forget_requests, may_request
 
 #: Events at the end of the log among which the message is looked for: it was appended for this retrieval, or before it.
 _TAIL_EVENTS = 500
@@ -19,6 +19,11 @@ _TAIL_EVENTS = 500
 _CANDIDATES_MAX = 3
 _UNCLEAR = (
     "The user asks to forget something, but it is not clear what, so nothing was forgotten. Ask what exactly to forget."
+)
+
+
+_FORGOTTEN = (
+    "The user asked to forget something. It is forgotten: confirm it, do not repeat it, never mention it again."
 )
 
 
@@ -39,7 +44,9 @@ def forget_answer(
     Parameters:
         appended: ids of the events of the turn; without any, the message is the last one with the words of the query.
     """
-    requests = [] if request.as_of is not None else forget_requests(request.query, request.speaker or "")
+    if request.as_of is not None or not may_request(request.query):
+        return ForgetAnswer()
+    requests = forget_requests(request.query, request.speaker or "", embedding(parts.job_context))
     if not requests:
         return ForgetAnswer()
     try:
@@ -57,7 +64,10 @@ def forget_answer(
         if event.type == "memory.forgotten" and event.actor == ACTOR and event.causation_id == message.id
     )
     if forgotten:
-        return ForgetAnswer(forgotten, notes=(_confirmation(requests),))
+        return ForgetAnswer(forgotten, notes=(_FORGOTTEN,))
+    requests = [it for it in requests if it.probability >= SURE_MIN]
+    if not requests:
+        return ForgetAnswer()
     return ForgetAnswer(candidates=_candidates(parts, namespace, request, requests, appended), notes=(_UNCLEAR,))
 
 
@@ -76,24 +86,10 @@ def _candidates(
     appended: Sequence[str],
 ) -> tuple[ForgetCandidateJson, ...]:
     """Return the memories that the words of an unclear request find."""
-    words = " ".join(part.words for part in requests if part.words)
-    if not words:
-        return ()
+    words = " ".join(part.text for part in requests)
     result = parts.retriever.retrieve(
         namespace,
         RetrieveRequest(query=words, limit=_CANDIDATES_MAX, speaker=request.speaker, no_store=True),
         exclude=appended,
     )
     return tuple(ForgetCandidateJson(id=item.id, kind=item.kind, text=item.text) for item in result.items)
-
-
-def _confirmation(requests: Sequence[ForgetRequest]) -> str:
-    """Return the line that tells the assistant what is forgotten, in words that name no value."""
-    # A clause, such as `I was fired`, would be the value itself.
-    named = [
-        request.words
-        for request in requests
-        if request.words[1:].islower() and request.words.lower().startswith(("my ", "our "))
-    ]
-    what = ", ".join(named) if len(named) == len(requests) else "something"
-    return f"The user asked to forget {what}. It is forgotten: confirm it, do not repeat it, never mention it again."

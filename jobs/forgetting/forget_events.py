@@ -7,7 +7,7 @@ nothing twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import orjson
 import uuid_utils
@@ -20,13 +20,18 @@ from recollect.jobs.compaction.resummarise import resummarised
 from recollect.jobs.derivation.append_derived import append_derived
 from recollect.jobs.derivation.derived_events import derived_id
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.change_features import stems_of
 from recollect.jobs.forgetting.forget_matches import (
     SpokenMessage,
     matching_messages,
-    names_knowledge,
+    named_texts,
     spoken_message,
+    values_of,
 )
+from recollect.jobs.forgetting.forget_model import Embed
 from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, is_request_alone, may_request
+from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.queries.snapshot import Snapshot
 
 #: The producer of the events, and their reason.
@@ -37,7 +42,13 @@ _BATCH = 1_000
 #: Requests of one batch that are done: each is compared with all messages of its speaker.
 _REQUESTS_MAX = 20
 #: Kinds of knowledge that a request can name. Documents are not the user's words.
-_KINDS = frozenset(("fact", "preference", "relationship", "procedure", "entity"))
+_KINDS = frozenset(("fact", "preference", "relationship", "procedure"))
+#: Messages of one append that are read at once; one in five has a sentence that is embedded, in 6 ms.
+_EMBEDDED_MESSAGES_MAX = 20
+#: Items of knowledge without a message that a request is compared with.
+_ITEMS_MAX = 24
+#: Words of what is forgotten by which a request repeats it.
+_REPEATED_STEMS_MIN = 2
 
 
 def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
@@ -49,7 +60,11 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
         return [*drafts]
     named = [event if event.id else event._replace(id=str(uuid_utils.uuid7())) for event in drafts]
     messages = [message for event in named if (message := _message(event)) is not None]
-    asking = [place for place, message in enumerate(messages) if _requests(message)]
+    embed = embedding(context)
+    if embed is not None and len(messages) > _EMBEDDED_MESSAGES_MAX:
+        # The job reads the requests of a larger batch.
+        return [*drafts]
+    asking = [place for place, message in enumerate(messages) if _requests(message, embed)]
     added: list[EventDraft] = []
     try:
         new = [place for place in asking if context.log.find(namespace, messages[place].id) is None]
@@ -57,7 +72,7 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
             return named
         context.catch_up(namespace)
         with context.read_models.reading(namespace) as snapshot:
-            recorded = [message for _, message in _messages(context, namespace, snapshot)]
+            recorded = [*_messages(context, namespace, snapshot)]
             for place in new[:_REQUESTS_MAX]:
                 before = [*recorded, *messages[:place]]
                 added += _events(context, namespace, snapshot, messages[place], before)
@@ -72,22 +87,30 @@ def forget(context: JobContext, namespace: str, _: int) -> int:
     return append_derived(context, namespace, lambda snapshot: _planned(context, namespace, snapshot))
 
 
+def embedding(context: JobContext) -> Embed | None:
+    """Return the embedding of sentences; None unless the model is ready whose vectors the trained weights read."""
+    embedder = context.vectors().embedder
+    if embedder.state != "ready" or embedder.name != DEFAULT_MODEL:
+        return None
+    return lambda sentences: embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
+
+
 def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[EventDraft]:
     """Return the events for the messages after the cursor of the extraction that are not in the log."""
+    embed = embedding(context)
     cursor = snapshot.progress.job_cursor("extraction")
-    if not any(_requests(message) for _, message in _messages(context, namespace, snapshot, after=cursor)):
-        return []
-    messages = [*_messages(context, namespace, snapshot)]
-    asking = [place for place, (version, message) in enumerate(messages) if version > cursor and _requests(message)]
+    asking = {it.id for it in _messages(context, namespace, snapshot, after=cursor) if _requests(it, embed)}
+    messages = [*_messages(context, namespace, snapshot)] if asking else []
+    places = [place for place, message in enumerate(messages) if message.id in asking]
     drafts: dict[str, EventDraft] = {}
-    for place in asking[:_REQUESTS_MAX]:
-        before = [message for _, message in messages[:place]]
-        drafts |= {added.id or "": added for added in _events(context, namespace, snapshot, messages[place][1], before)}
+    for place in places[:_REQUESTS_MAX]:
+        events = _events(context, namespace, snapshot, messages[place], messages[:place])
+        drafts |= {added.id or "": added for added in events}
     return [added for id, added in drafts.items() if context.log.find(namespace, id) is None][:BATCH_EVENTS_MAX]
 
 
-def _requests(message: SpokenMessage) -> list[ForgetRequest]:
-    return forget_requests(message.text, message.speaker) if message.is_user else []
+def _requests(message: SpokenMessage, embed: Embed | None) -> list[ForgetRequest]:
+    return forget_requests(message.text, message.speaker, embed) if message.is_user else []
 
 
 def _content(event: EventDraft | RecordedEvent) -> str:
@@ -96,17 +119,16 @@ def _content(event: EventDraft | RecordedEvent) -> str:
     return "\n".join(turn.get("text") or "" for turn in payload.get("turns") or [payload])
 
 
-def _message(event: EventDraft | RecordedEvent) -> SpokenMessage | None:
-    """Return a message as it is compared; None: the event is none."""
+def _message(event: EventDraft | RecordedEvent, version: int = 0) -> SpokenMessage | None:
+    """Return a message as it is compared; None for another event."""
     if event.type != "message.added" or event.id is None:
         return None
-    return spoken_message(event.id, event.session_id, event.actor, event.occurred_at_us, orjson.loads(event.payload))
+    payload = orjson.loads(event.payload)
+    return spoken_message(event.id, event.session_id, event.actor, event.occurred_at_us, payload, version)
 
 
-def _messages(
-    context: JobContext, namespace: str, snapshot: Snapshot, after: int = 0
-) -> Iterator[tuple[int, SpokenMessage]]:
-    """Yield the version and the text of the messages that are not forgotten, oldest first."""
+def _messages(context: JobContext, namespace: str, snapshot: Snapshot, after: int = 0) -> Iterator[SpokenMessage]:
+    """Yield the messages that are not forgotten, oldest first."""
     hidden = snapshot.memory_ids.forgotten()
     while after < snapshot.version:
         events = context.log.read(namespace, after=after, limit=min(_BATCH, snapshot.version - after))
@@ -115,9 +137,9 @@ def _messages(
         after = events[-1].version
         for event in events:
             if event.type == "message.added" and event.id not in hidden and not event.is_erased:
-                message = _message(event)
+                message = _message(event, event.version)
                 if message is not None:
-                    yield event.version, message
+                    yield message
 
 
 def _events(
@@ -128,26 +150,23 @@ def _events(
     before: Sequence[SpokenMessage],
 ) -> list[EventDraft]:
     """Return the events that forget what a message asks for; none when nothing is clear."""
-    requests = _requests(message)
-    own = {it.id for it in before if it.is_user and it.speaker == message.speaker}
+    embed = embedding(context)
+    requests = _requests(message, embed)
+
+    def similarities_to(text: str, messages: Sequence[SpokenMessage]) -> list[float] | None:
+        if embed is None:
+            return None
+        stored = context.vectors().vectors_of_episodes(namespace, snapshot, [it.version for it in messages])
+        vector = embed([text])[0].vector
+        return [float(stored[it.version] @ vector) if it.version in stored else 0.0 for it in messages]
+
     messages: dict[str, SpokenMessage] = {}
-    knowledge: dict[str, str] = {}
     for request in requests:
-        matching = matching_messages(request, message, before)
-        messages |= matching
-        matched = matching.keys()
-        knowledge |= {
-            item.id: item.kind
-            for item in snapshot.knowledge.items()
-            if item.kind in _KINDS
-            and messages.keys().isdisjoint(item.source_events)
-            and (item.kind != "entity" or not matched.isdisjoint(own))
-            and names_knowledge(request, item.line, item.source_events, message.speaker, own)
-        }
+        messages |= matching_messages(request, message, before, embed, similarities_to)
+    knowledge = _knowledge(snapshot, requests, message.speaker, embed) | _entities(snapshot, messages, before)
     if not messages and not knowledge:
         return []
-    # The request itself says what is forgotten.
-    if is_request_alone(message.text, message.speaker) or any(len(request.stems) > 2 for request in requests):
+    if is_request_alone(message.text) or _repeats(message, messages.values()):
         messages[message.id] = message
     summaries = resummarised(context, namespace, snapshot, [*messages])
     return [
@@ -155,6 +174,46 @@ def _events(
         *(_forgotten(message, id, kind="entity" if kind == "entity" else "memory") for id, kind in knowledge.items()),
         *summaries,
     ]
+
+
+def _knowledge(
+    snapshot: Snapshot, requests: Sequence[ForgetRequest], speaker: str, embed: Embed | None
+) -> dict[str, str]:
+    """Return the kinds of the items of knowledge about a speaker that no message states and a request names, by id."""
+    items = [
+        item
+        for item in snapshot.knowledge.items()
+        if item.kind in _KINDS and not item.source_events and item.line.casefold().startswith(speaker.casefold())
+    ][-_ITEMS_MAX:]
+    lines = ["I " + item.line[len(speaker) :].removeprefix("'s") for item in items]
+    places = {place for request in requests for place in named_texts(request.text, lines, embed)}
+    return {items[place].id: items[place].kind for place in places}
+
+
+def _entities(
+    snapshot: Snapshot, forgotten: Mapping[str, SpokenMessage], before: Sequence[SpokenMessage]
+) -> dict[str, str]:
+    """Return the kind of the entities that forgotten messages alone name, by id."""
+    gone = "\n".join(it.text for it in forgotten.values()).casefold()
+    if not gone:
+        return {}
+    kept = "\n".join(it.text for it in before if it.id not in forgotten).casefold()
+    speakers = {it.speaker.casefold() for it in before}
+    names = {
+        item.id: item.line.removeprefix("**").partition("**")[0].casefold()
+        for item in snapshot.knowledge.items()
+        if item.kind == "entity"
+    }
+    return {id: "entity" for id, name in names.items() if name in gone and name not in kept and name not in speakers}
+
+
+def _repeats(message: SpokenMessage, forgotten: Iterable[SpokenMessage]) -> bool:
+    """Return whether a request has the values or several words of what it forgets."""
+    stems, values = stems_of(message.text), values_of(message.text)
+    return any(
+        len(stems & stems_of(it.text)) >= _REPEATED_STEMS_MIN or not values.isdisjoint(values_of(it.text))
+        for it in forgotten
+    )
 
 
 def _forgotten(

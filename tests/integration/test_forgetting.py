@@ -31,7 +31,7 @@ def tell(memory: Recollect) -> None:
         "a",
         [
             said("My friend Paul lives in Rome."),
-            said("I earn 72,000 euros a year.", id="salary", occurred_at="2026-01-01T10:00:00Z"),
+            said("My salary is 72,000 euros a year.", id="salary", occurred_at="2026-01-01T10:00:00Z"),
             message("Noted, your salary is 72,000.", role="assistant", session_id="old", id="echo"),
             said("I am allergic to kiwi."),
             said("My brother earns 31,000 euros a year."),
@@ -157,11 +157,11 @@ def test_an_undo_brings_back_all_that_a_request_forgot(memory: Recollect) -> Non
     items = memory.list("a", "forgotten")["items"]
     assert {item["id"] for item in items} >= {"salary", "echo", "request"}
     assert {item["request_id"] for item in items} == {"request"}
-    assert "I earn 72,000 euros a year." in [item["text"] for item in items]
+    assert "My salary is 72,000 euros a year." in [item["text"] for item in items]
     memory.undo("a", "request")
     assert memory.list("a", "forgotten")["items"] == []
     assert memory.list("a", "facts")["items"] == before
-    assert "72,000" in memory.retrieve("a", "How much do I earn?").context
+    assert "72,000" in memory.retrieve("a", "What is my salary?").context
     check = memory.check("a")
     assert check.live_digest == check.replayed_digest
 
@@ -185,3 +185,28 @@ def test_what_is_forgotten_stays_out_of_compacted_episodes(memory: Recollect) ->
     memory.compact("a")
     assert "72,000" not in shown(memory)
     assert "kiwi" in memory.retrieve("a", "What am I allergic to?").context
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("request_", "forgotten"),
+    [
+        ("lose what I earn", "72,000"),
+        ("That nut thing can go, please.", "peanut"),
+        ("I'd rather you didn't hold on to where I live.", "Mill Lane"),
+        ("I always forget where I live.", None),
+        ("Delete the part about Bob's house.", None),
+    ],
+)
+def test_other_words_name_what_was_said_by_its_meaning(tmp_path: Path, request_: str, forgotten: str | None) -> None:
+    said_before = {"72,000": "They pay me 72,000 now.", "peanut": "One peanut and my throat closes."}
+    said_before |= {"Mill Lane": "We moved to 4 Mill Lane in May.", "bees": "The bees are early this year."}
+    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+        memory.append(
+            "a", [said("I have a house in Bath.", name="Bob"), *(said(text) for text in said_before.values())]
+        )
+        memory.parts.vectors.embedder.start()
+        assert memory.parts.vectors.embedder.wait_ready(60)
+        turn(memory, request_)
+        everything = shown(memory)
+    assert [value for value in said_before if value not in everything] == [forgotten] * (forgotten is not None)

@@ -1,0 +1,185 @@
+"""Forget model: how likely a sentence asks to forget something, and which earlier sentences it names.
+
+A logit of its words, and of its vector where the embedding model is ready, reads whether a sentence asks. A small
+network compares the request with each earlier sentence, by the vectors of their words and by its own table of words.
+`ops/train/forgetting` learns the weights; its README has the figures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.jobs.extraction.change_features import stems_of, tokens
+from recollect.jobs.extraction.clause_features import clause_features
+from recollect.projections.embeddings.stretches import TokenEmbedding
+
+Floats = NDArray[np.float32]
+#: Returns the embeddings of sentences.
+Embed = Callable[[Sequence[str]], list[TokenEmbedding]]
+#: What a sentence asks: nothing, to forget what it names, or to forget what was said just before.
+ASKS = ("nothing", "named", "previous")
+#: Tokens of a sentence that are compared.
+TOKENS_MAX = 32
+#: Features of a pair next to its similarities.
+FEATURES = 11
+#: A similarity of words is below this, a probability of one half at it.
+SIMILARITY_BIAS = 0.6
+#: Share of the table of words next to the vectors: the share of 0 finds more and forgets more wrongly.
+_WORDS_SHARE = 0.3
+_FAMILY_CHARS = 5
+_CODE_DIGITS = 4
+_FIRST = re.compile(
+    r"\b(?:i|i'm|i've|i'd|me|my|mine|we|our|us|ich|mein\w{0,2}|wir|uns\w{0,2}|yo|mis?|je|j'\w{1,20}|mon|ma|mes|mio|mia|miei)\b|[我私僕俺]",
+    re.IGNORECASE,
+)
+_CAPITAL = re.compile(r"(?<=[\s(])[A-Z][\w-]{1,30}")
+_WORD = re.compile(r"\w{1,40}")
+
+
+class Model:
+    """The trained weights."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._arrays = arrays
+        self._ask_words = arrays["ask_words"]
+        self._scales = arrays["ask_scales"].astype(np.float32)
+        self._ask_vector = arrays["ask_vector"].astype(np.float32)
+        #: Directions of the vectors that are compared, shape (dimensions, directions).
+        self._basis = arrays["basis"].astype(np.float32)
+        #: Stems of the ways to ask, which name nothing.
+        self._asking = frozenset(bytes(arrays["asking"]).decode().split("\n"))
+        vocabulary = bytes(arrays["vocabulary"]).decode().split("\n")
+        self._places = {word: place + 1 for place, word in enumerate(vocabulary)}
+        self._table = arrays["words.table"].astype(np.float32)
+        self._networks = {name: _Network(arrays, name) for name in ("words", "vectors")}
+
+    def asks(self, sentence: str, vector: Floats | None = None) -> Floats:
+        """Return the probabilities of `ASKS` for a sentence."""
+        # The weights were trained without the pieces of words, whose rows are the last ones.
+        rows = [row for row in clause_features(sentence, "", "", to_assistant=True) if row < len(self._ask_words)]
+        column = 0 if vector is None else len(ASKS)
+        words = self._ask_words[rows, column : column + len(ASKS)].sum(0, dtype=np.int32)
+        scores = words * self._scales[0, column : column + len(ASKS)] + self._scales[1, column : column + len(ASKS)]
+        if vector is not None:
+            scores = scores + vector @ self._ask_vector
+        odds = np.exp(scores - scores.max())
+        return np.asarray(odds / odds.sum(), np.float32)
+
+    def named(self, request: str, said: Sequence[str], embed: Embed) -> Floats:
+        """Return the log odds that a request names each of some sentences."""
+        features = pair_features(request, said, self._asking)
+        rows = [self._table[word_rows(text, self._places)] for text in (request, *said)]
+        by_words = self._networks["words"].scores(rows[0], rows[1:], features)
+        rows = [
+            np.concatenate((it.vector[None], it.tokens))[:TOKENS_MAX] @ self._basis for it in embed([request, *said])
+        ]
+        by_vectors = self._networks["vectors"].scores(rows[0], rows[1:], features)
+        return np.asarray(_WORDS_SHARE * by_words + (1 - _WORDS_SHARE) * by_vectors, np.float32)
+
+    def content(self, request: str) -> frozenset[str]:
+        """Return the stems of a request that name something."""
+        return stems_of(request) - self._asking
+
+
+class _Network:
+    """The comparison of a request with sentences."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+        self._of = {
+            key.removeprefix(f"{name}."): array.astype(np.float32)
+            for key, array in arrays.items()
+            if key.startswith(f"{name}.")
+        }
+
+    def scores(self, request: Floats, said: Sequence[Floats], features: Floats) -> Floats:
+        """Return the log odds of each sentence; the first row of a text is of the whole."""
+        projected, weights = self._projected(request, "asked")
+        whole = _unit(weights @ projected)
+        raw = _unit(weights @ request)
+        similarities = np.zeros((len(said), 4), np.float32)
+        for place, rows in enumerate(said):
+            stated, shares = self._projected(rows, "stated")
+            similarities[place] = (
+                whole @ _unit(shares @ stated),
+                weights @ (projected @ stated.T).max(1),
+                raw @ _unit(shares @ rows),
+                request[0] @ rows[0],
+            )
+        inputs = np.concatenate([features, 3 * similarities, 3 * gaps(similarities)], axis=1)
+        hidden = np.tanh(inputs @ self._of["hidden.weight"].T + self._of["hidden.bias"])
+        scores = (hidden @ self._of["output.weight"].T + self._of["output.bias"])[:, 0]
+        scores = scores + 6 * (similarities[:, 0] + similarities[:, 1] - SIMILARITY_BIAS)
+        return np.asarray(scores, np.float32)
+
+    def _projected(self, rows: Floats, side: str) -> tuple[Floats, Floats]:
+        """Return the projections of the words of a sentence, and their shares in its meaning."""
+        scores = rows @ self._of[f"{side}.gate"]
+        shares = np.exp(scores - scores.max())
+        return _unit(rows @ self._of[f"{side}.projection"]), shares / shares.sum()
+
+
+def gaps(similarities: Floats) -> Floats:
+    """Return how far each similarity is above the best one of the other sentences, by column."""
+    if len(similarities) == 1:
+        return similarities + 0.2
+    best = np.sort(similarities, axis=0)[-2:]
+    is_best = similarities == best[1]
+    others = is_best * best[0] + ~is_best * best[1]
+    return np.asarray(similarities - np.maximum(others, -0.2), np.float32)
+
+
+def word_rows(text: str, places: Mapping[str, int]) -> list[int]:
+    """Return the rows of the known words of a text, after the row of any text."""
+    words = ("#" if word[0].isdigit() else word for word in tokens(text))
+    return [0, *(places[word] for word in words if word in places)][:TOKENS_MAX]
+
+
+def pair_features(request: str, said: Sequence[str], asking: frozenset[str]) -> Floats:
+    """Return what a request and each sentence have in common, shape (sentences, FEATURES)."""
+    named = stems_of(request) - asking
+    stems = [stems_of(text) for text in said]
+    frequency = Counter(stem for of_text in stems for stem in of_text)
+    families = _families(named)
+    capitals = {word.casefold() for word in _CAPITAL.findall(request)}
+    rows = [
+        (
+            min(len(shared := named & of_text), 3) / 3,
+            len(shared) / max(1, len(named)),
+            max((1 / frequency[stem] for stem in shared), default=0.0),
+            not families.isdisjoint(_families(of_text)),
+            bool(capitals) and not capitals.isdisjoint(word.casefold() for word in _WORD.findall(text)),
+            any(char.isdigit() for char in text),
+            sum(char.isdigit() for char in text) >= _CODE_DIGITS,
+            _FIRST.search(text) is not None,
+            min(len(text), 120) / 120,
+            _FIRST.search(request) is not None,
+            bool(named),
+        )
+        for text, of_text in zip(said, stems, strict=True)
+    ]
+    return np.array(rows, np.float32).reshape(len(said), FEATURES)
+
+
+def _families(stems: frozenset[str]) -> set[str]:
+    return {stem[:_FAMILY_CHARS] for stem in stems if len(stem) >= _FAMILY_CHARS}
+
+
+def _unit(rows: Floats) -> Floats:
+    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-9)
+
+
+@cache
+def model() -> Model:
+    """Return the model of the package."""
+    data = files(__package__).joinpath("forget_weights.npz").read_bytes()
+    with np.load(BytesIO(data)) as arrays:
+        return Model(dict(arrays))

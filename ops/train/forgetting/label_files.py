@@ -1,0 +1,238 @@
+"""Label files: the labelled scenes, and further ones composed of topics and of ways to ask."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+FOLDER = Path(__file__).parent
+LABELS = FOLDER / "labels"
+#: One topic, way to ask or voice in this many is held out of the training that is reported.
+FOLDS = 5
+#: Times that a topic is filled with other values.
+VARIANTS = 2
+_LANGUAGES = ("de", "es", "fr", "it", "ja", "zh")
+_SLOT = re.compile(r"\{(?P<name>[A-Za-z]+\d?)\}")
+_NAMES = (
+    "Marta Igor Lena Tom Priya Noor Bruno Wanda Felix Yusuf Ines Carl Greta Hugo Mina Oskar Paula Rafa Sonja Theo Vera "
+    "Ken Olga Dmitri Ruth Jonas Leila Colin Faye Anders Kofi Mei Pavel Rosa Sven Tilda"
+).split()
+_PLACES = (
+    "Ghent Leeds Porto Lund Graz York Perth Malmö Turin Bergen Lyon Cork Riga Bath Trier Split Utrecht Basel".split()
+)
+_FIRMS = "Plinth|Bosch|Halbert & Co|Kestrel|Siemens|Orla Foods|Nimbus|Danfoss|Harrow Ltd|Tesco".split("|")
+_SOUNDS = "ka mo ri ta lu ne vo pi sha dro mi fel ber tok zan qui".split()
+
+
+class Topic(NamedTuple):
+    """Something that people ask to forget."""
+
+    name: str
+    groups: frozenset[str]
+    #: How a request names it.
+    names: tuple[str, ...]
+    #: How a speaker states it.
+    statements: tuple[str, ...]
+    #: What a speaker says of other people about it.
+    others: tuple[str, ...]
+
+    @property
+    def language(self) -> str:
+        """Return the language of its texts."""
+        language = self.name.partition("-")[0]
+        return language if language in _LANGUAGES else "en"
+
+
+class Scene(NamedTuple):
+    """A request, what its speaker has said before it, and which of these sentences it names."""
+
+    #: What is trained on or held out as a whole: a topic or a voice.
+    voice: str
+    request: str
+    said: tuple[str, ...]
+    named: frozenset[int]
+
+
+def fold(voice: str) -> int:
+    """Return the part of the folds that a voice belongs to."""
+    return crc32(voice.encode()) % FOLDS
+
+
+def lines(name: str) -> list[str]:
+    """Return the lines of a file of labels."""
+    return (LABELS / name).read_text(encoding="utf-8").splitlines()
+
+
+def topics() -> list[Topic]:
+    """Return the topics of all files."""
+    found: list[Topic] = []
+    for path in sorted(LABELS.glob("topics-*.txt")):
+        for block in path.read_text(encoding="utf-8").strip().split("# ")[1:]:
+            head, *rows = block.strip().split("\n")
+            parts = {row[0]: tuple(part.strip() for part in row[2:].split("|") if part.strip()) for row in rows}
+            name, _, groups = head.partition(" [")
+            found.append(Topic(name, frozenset(groups.rstrip("]").split()), parts["n"], parts["s"], parts.get("o", ())))
+    return found
+
+
+class Filler:
+    """The values of the slots of one variant of a topic: a name with a number is the same one each time."""
+
+    def __init__(self, seed: str) -> None:
+        self._chance = random.Random(seed)
+        self._fixed: dict[str, str] = {}
+
+    def fill(self, text: str) -> str:
+        """Return a text with values in place of its slots."""
+        return _SLOT.sub(self._value, text)
+
+    def _value(self, match: re.Match[str]) -> str:
+        name = match["name"]
+        if name[0] in "NP" and len(name) > 1:
+            return self._fixed.setdefault(name, self._made(name[0]))
+        return self._made(name)
+
+    def _made(self, name: str) -> str:
+        chance = self._chance
+        word = "".join(chance.choices(_SOUNDS, k=2))
+        made = {
+            "N": lambda: chance.choice(_NAMES),
+            "P": lambda: chance.choice(_PLACES),
+            "C": lambda: chance.choice(_FIRMS),
+            "k": lambda: f"{chance.randint(1, 95)},{chance.randint(1, 99):02}0",
+            "n": lambda: str(chance.randint(12, 990)),
+            "y": lambda: str(chance.randint(1951, 2019)),
+            "w": lambda: word,
+            "pw": lambda: f"{word.title()}{chance.choice('_!-.')}{chance.randint(1, 99)}",
+        }
+        if name in made:
+            return made[name]()
+        return "".join(chance.choices("0123456789", k=int(name[1:])))
+
+
+class Variant(NamedTuple):
+    """The texts of a topic with the same values."""
+
+    topic: Topic
+    statements: tuple[str, ...]
+    others: tuple[str, ...]
+    #: Requests that name it.
+    requests: tuple[str, ...]
+
+
+def variants(ways: Sequence[str]) -> list[Variant]:
+    """Return the variants of all topics; `ways` are requests with a slot, after their language."""
+    found: list[Variant] = []
+    for number, topic in enumerate(topics()):
+        asked = [way[3:] for way in ways if way[:2] == topic.language]
+        for seed in range(VARIANTS):
+            filler, chance = Filler(f"{topic.name} {seed}"), random.Random(f"{topic.name} {seed}")
+            # Each way to ask is used about as often as every other one.
+            first = number * VARIANTS + seed
+            requests = [
+                written(filler.fill(asked[(first * 31 + place * 7) % len(asked)].replace("{X}", name)), chance)
+                for place, name in enumerate(name for name in topic.names for _ in range(2))
+            ]
+            texts = [
+                [written(filler.fill(text), chance, 0.3) for text in group]
+                for group in (topic.statements, topic.others)
+            ]
+            found.append(Variant(topic, tuple(texts[0]), tuple(texts[1]), tuple(requests)))
+    return found
+
+
+def composed(all_variants: Sequence[Variant], count: int, seed: int) -> Iterator[Scene]:
+    """Yield scenes: what is asked to be forgotten, or what others do, among other topics."""
+    chance = random.Random(seed)
+    for number in range(count):
+        yield _scene(all_variants[number % len(all_variants)], all_variants, chance)
+
+
+def _scene(asked: Variant, all_variants: Sequence[Variant], chance: random.Random) -> Scene:
+    topic = asked.topic
+    is_known = chance.random() < 0.75
+    own = chance.sample(asked.statements, min(len(asked.statements), chance.choice((1, 1, 1, 2)))) if is_known else []
+    near = [it for it in all_variants if it.topic.groups & topic.groups and not _is_same(it.topic, topic)]
+    near = [it for it in near if it.topic.language == topic.language]
+    apart = [it for it in all_variants if not it.topic.groups & topic.groups and it.topic.language == topic.language]
+    rest = [
+        *chance.sample(near, min(len(near), chance.choice((0, 0, 1, 2)))),
+        *chance.sample(apart, chance.randint(2, 5)),
+    ]
+    texts = [(text, True) for text in own]
+    texts += [
+        (chance.choice(it.others if it.others and chance.random() < 0.2 else it.statements), False) for it in rest
+    ]
+    if asked.others and chance.random() < 0.5:
+        texts.append((chance.choice(asked.others), False))
+    chance.shuffle(texts)
+    named = frozenset(place for place, (_, is_named) in enumerate(texts) if is_named)
+    return Scene(topic.name, chance.choice(asked.requests), tuple(text for text, _ in texts), named)
+
+
+def _is_same(one: Topic, other: Topic) -> bool:
+    """Return whether a name of one topic may mean the other one."""
+    return one is other or bool(set(one.names) & set(other.names))
+
+
+def written(text: str, chance: random.Random, share: float = 0.5) -> str:
+    """Return a text, for a share with a capital letter and a full stop."""
+    if chance.random() > share:
+        return text
+    return text[0].upper() + text[1:] + ("" if text[-1] in "?!." else ".")
+
+
+def asked_sentences() -> Iterator[tuple[str, str, int]]:
+    """Yield the voice and the text of sentences, and which of `ASKS` they are."""
+    chance = random.Random(1)
+    ways = lines("requests.txt")
+    for variant in variants(ways):
+        yield from (("request " + request[:12], request, 1) for request in variant.requests)
+        yield from (("topic " + variant.topic.name, text, 0) for text in (*variant.statements[:1], *variant.others[:1]))
+    names = [(it.topic, it) for it in variants(ways) if it.topic.language == "en"]
+    for way in lines("task-negatives.txt"):
+        for topic, _ in chance.sample(names, 8):
+            text = Filler(way + topic.name).fill(way.replace("{X}", chance.choice(topic.names)))
+            yield "way " + way, written(text, chance), 0
+    for text in lines("negatives.txt"):
+        yield "way " + text, text, 0
+        yield "way " + text, written(text, chance, 1), 0
+    for name in lines("previous.txt"):
+        for way in chance.sample(ways, 6):
+            yield "previous " + name, written(way[3:].replace("{X}", name), chance), 2
+    for is_held_out in (False, True):
+        yield from (("voice " + it.voice, it.request, 1) for it in voices(held_out=is_held_out))
+        yield from (("voice " + voice, text, 0) for voice, text in refusals(held_out=is_held_out))
+    for path in sorted((FOLDER.parent / "reader" / "labels").glob("own-*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            yield "reader " + row["voice"], row["text"], int(any(part["act"] == "forgets" for part in row["parts"]))
+
+
+def voices(*, held_out: bool) -> Iterator[Scene]:
+    """Yield the scenes of voices, with the speaker's own sentences alone."""
+    name = "labels-voices-heldout.jsonl" if held_out else "labels-voices.jsonl"
+    for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        places = [place for place, text in enumerate(row["said"]) if not text.startswith("a: ")]
+        for request, named in row["ask"]:
+            yield Scene(
+                row["voice"],
+                request.replace(" || ", " "),
+                tuple(row["said"][place] for place in places),
+                frozenset(number for number, place in enumerate(places) if place in named),
+            )
+
+
+def refusals(*, held_out: bool) -> Iterator[tuple[str, str]]:
+    """Yield the voice and the text of labelled sentences of voices that ask for nothing."""
+    name = "labels-voices-heldout.jsonl" if held_out else "labels-voices.jsonl"
+    for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        yield from ((row["voice"], text) for text in row["none"])
+        yield from ((row["voice"], text) for text in row["said"] if not text.startswith("a: "))

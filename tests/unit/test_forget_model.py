@@ -1,0 +1,95 @@
+"""The forget model: what a sentence asks, and which earlier sentences a request names."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.jobs.forgetting.forget_model import FEATURES, gaps, model, pair_features
+from recollect.jobs.forgetting.forget_requests import forget_requests, is_request_alone, may_request
+from recollect.projections.embeddings.stretches import TokenEmbedding
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please forget my salary.",
+        "I'd rather you didn't keep my diagnosis.",
+        "get my weight out of your memory",
+        "don't hold on to my address",
+    ],
+)
+def test_a_request_in_any_words_is_read(text: str) -> None:
+    assert [request.text for request in forget_requests(text, "Ann")] == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I always forget my keys.",
+        "Forget it, I'll manage.",
+        "Don't forget the milk!",
+        "Delete the last paragraph.",
+        "How do I delete my browser history?",
+        "Did you forget my salary?",
+        "Don't mention it to my wife.",
+        "My doctor forgot my test results.",
+    ],
+)
+def test_what_only_sounds_like_a_request_is_not_one(text: str) -> None:
+    assert forget_requests(text, "Ann") == []
+
+
+def test_what_was_just_said_is_told_from_what_is_named() -> None:
+    [request] = forget_requests("Please forget what I just said.", "Ann")
+    assert request.previous
+    [request] = forget_requests("Please forget what I earn.", "Ann")
+    assert not request.previous
+
+
+def test_the_sentences_around_a_request_may_name_what_it_means() -> None:
+    *_, request = forget_requests("It is about my test results. Please delete that from your memory.", "Ann")
+    assert request.around == ("It is about my test results. Please delete that from your memory.",)
+
+
+def test_a_request_with_a_statement_is_not_alone() -> None:
+    assert is_request_alone("Hi! Please forget my salary. Thanks.")
+    assert not is_request_alone("Please forget my salary. My sister moved to Rome with three cats.")
+
+
+@given(st.text(max_size=300))
+def test_the_probabilities_of_any_text_add_up_to_one(text: str) -> None:
+    vector = np.full(384, 384**-0.5, np.float32)
+    for probabilities in (model().asks(text), model().asks(text, vector)):
+        assert probabilities.sum() == pytest.approx(1, abs=1e-5)
+
+
+def embed(sentences: Sequence[str]) -> list[TokenEmbedding]:
+    """Return random vectors of sentences of four words."""
+    rows = np.random.default_rng(1).normal(size=(5, 384)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return [TokenEmbedding(rows[0], rows[1:]) for _ in sentences]
+
+
+@given(st.text(max_size=100), st.lists(st.text(max_size=100), min_size=1, max_size=5))
+def test_each_sentence_has_finite_log_odds(request_: str, said: list[str]) -> None:
+    assert pair_features(request_, said, frozenset()).shape == (len(said), FEATURES)
+    scores = model().named(request_, said, embed)
+    assert scores.shape == (len(said),)
+    assert np.isfinite(scores).all()
+
+
+def test_a_gap_is_the_lead_before_the_best_other_sentence() -> None:
+    assert gaps(np.array([[0.5], [0.2], [0.1]], np.float32))[:, 0] == pytest.approx([0.3, -0.3, -0.4])
+
+
+def test_a_long_text_is_read_in_linear_time() -> None:
+    started = time.process_time()
+    assert not may_request("forget " * 100_000)
+    assert not may_request(("I went to the market and bought a pear. " * 5_000)[:100_000])
+    assert time.process_time() - started < 1
