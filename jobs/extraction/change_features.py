@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -148,11 +149,14 @@ def _counts(words: Sequence[str]) -> set[str]:
     return {_COUNTS[word] for word in words if word in _COUNTS}
 
 
+# The same older statements are compared with each sentence.
+@lru_cache(maxsize=2_048)
 def stems_of(text: str) -> frozenset[str]:
     """Return the stems of the words of a text, and pairs of signs of a text without spaces."""
     stems = {word for word in content_stems(text[:CHARS_MAX]) if not word[0].isdigit() and len(word) < _WORD_CHARS_MAX}
     runs = _SIGNS.findall(text[:CHARS_MAX])
-    return frozenset(stems | {run[first : first + 2] for run in runs for first in range(len(run) - 1)}) - _DAYS.keys()
+    pairs = {run[first : first + 2] for run in runs for first in range(len(run) - 1)}
+    return frozenset((stems | pairs) - _DAYS.keys())
 
 
 @dataclass(slots=True)
@@ -182,6 +186,12 @@ class Read:
         self.names = stems_of(" ".join(capitals))
 
 
+@lru_cache(maxsize=1_024)
+def read_of(text: str) -> Read:
+    """Return what is compared of an older statement; it is compared with each sentence."""
+    return Read(text)
+
+
 def prior_text(prior: PriorStatement) -> str:
     """Return the words of an older statement, without the speaker who makes it."""
     if prior.is_preference or prior.predicate == SAYS:
@@ -207,15 +217,18 @@ def pair_features(
     own = [prior.stems - speaker_stems for prior in priors]
     shared = [said & stems for stems in own]
     shares = [len(common) / max(1, len(said)) for common in shared]
-    families = [len(_family(said) & _family(stems)) for stems in own]
+    family = _family(said)
+    families = [len(family & _family(stems)) for stems in own]
     changed = [_changed_amount(sentence, prior) for prior in priors]
     frequency = Counter(stem for stems in own for stem in stems)
     near = cosines or [0.0] * len(priors)
+    other_shares, other_nears, other_families = _best_others(shares), _best_others(near), _best_others(families)
     of_sentence = _persons(sentence)
+    of_words = {has_common: _of_words(sentence, has_common=has_common) for has_common in (False, True)}
     rows: list[list[float]] = []
     for row, prior in enumerate(priors):
         common = shared[row]
-        best_other, nearest_other = _best_other(shares, row), _best_other(near, row)
+        best_other, nearest_other = other_shares[row], other_nears[row]
         values: list[float] = [
             min(len(common), 3) / 3,
             len(common) / max(1, len(own[row])),
@@ -226,7 +239,7 @@ def pair_features(
             not common,
             not any(shared),
             min(families[row], 2) / 2,
-            families[row] - _best_other(families, row),
+            families[row] - other_families[row],
             bool(sentence.names & own[row]),
             bool(sentence.names - own[row] - speaker_stems),
             *_of_numbers(changed, row),
@@ -235,7 +248,7 @@ def pair_features(
             1 / (len(priors) - row),
             min(len(priors), 30) / 30,
             _LIST.search(prior.text) is not None,
-            *_of_words(sentence, common),
+            *of_words[bool(common)],
             _has_other_noun(sentence.words, own[row]),
             not prior.words or prior.words[0] in _FIRST or prior.words[0] not in ("my", "our"),
             *of_sentence,
@@ -246,16 +259,18 @@ def pair_features(
             near[row] > nearest_other,
         ]
         rows.append([float(value) for value in values])
-    marked = [
-        cues(sentence.words, lexicon, common, frozenset(prior.counts))
-        for common, prior in zip(shared, priors, strict=True)
-    ]
-    return rows, marked
+    figures = {word for word in sentence.words if word[0].isdigit()}
+    # Most statements share nothing with the sentence, so that its cues are the same for all of them.
+    marks = [(common, frozenset(figures & prior.counts)) for common, prior in zip(shared, priors, strict=True)]
+    made = {mark: cues(sentence.words, lexicon, *mark) for mark in dict.fromkeys(marks)}
+    return rows, [made[mark] for mark in marks]
 
 
-def _best_other(values: Sequence[float], row: int) -> float:
-    """Return the greatest value of the other rows."""
-    return max((value for place, value in enumerate(values) if place != row), default=0.0)
+def _best_others(values: Sequence[float]) -> list[float]:
+    """Return for each row the greatest value of the others, at least 0 of none."""
+    ordered = sorted(values, reverse=True)
+    best, second = ordered[0], ordered[1] if len(ordered) > 1 else 0.0
+    return [second if value == best else best for value in values]
 
 
 def _persons(sentence: Read) -> list[bool]:
@@ -295,12 +310,12 @@ def _of_values(sentence: Read, prior: Read) -> list[bool]:
     ]
 
 
-def _of_words(sentence: Read, common: frozenset[str]) -> list[float]:
+def _of_words(sentence: Read, *, has_common: bool) -> list[float]:
     """Return pronouns that may mean a statement without shared words, signs of negation and question, and the length."""
     words = sentence.words
     return [
-        not common and any(word in _THING or word in ("him", "her", "there") for word in words[1:]),
-        not common and any(word in _THIRD for word in words),
+        not has_common and any(word in _THING or word in ("him", "her", "there") for word in words[1:]),
+        not has_common and any(word in _THIRD for word in words),
         any(word in _NEGATIONS for word in words),
         "?" in words,
         '"' in words,

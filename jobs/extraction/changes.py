@@ -30,7 +30,7 @@ SURE_BY_WORDS = 0.97
 HINTED = 0.5
 _HINT_MIN = 0.5
 #: Probability of a withdrawal, times the share of the rule among those of the speaker.
-_WITHDRAWN_MIN = 0.3
+_WITHDRAWN_MIN = 0.15
 #: Temperature of the cosines of the rules: a lead of .1 makes a rule nearly three times as likely.
 _TEMPERATURE = 0.1
 #: Rules of a speaker that are compared, the newest.
@@ -102,17 +102,19 @@ def find_changes(
     for prior, probabilities in _sure(
         compare(sentence, speaker, before, vectors), hint or ChangeHint(), SURE if vectors else SURE_BY_WORDS
     ):
-        if prior.predicate == SAYS and not _names(prior.object, sentence):
+        if prior == withdrawn or (prior.predicate == SAYS and not _names(prior.object, sentence)):
             continue
         restated = _stated_object(prior, facts)
         if restated == prior.object or (restated is not None and has_one_value(canonical(prior.predicate))):
             # Of facts with one value at a time, the projector replaces the older one.
             continue
         relation = RELATIONS[int(np.argmax(np.where(_CLOSING, probabilities, 0)))]
-        changed = None if relation == "ends" else _with_number(prior.object, sentence)
+        # Words that were said are never written with another value: the new sentence stands in their place.
+        is_said = prior.predicate == SAYS
+        changed = None if relation == "ends" or is_said else _with_number(prior.object, sentence)
         if changed is None and relation != "ends" and _has_several(prior.object, sentence):
             continue
-        if relation == "corrects" and not prior.is_preference:
+        if relation == "corrects" and not prior.is_preference and not is_said:
             right = _stated_object(prior, facts) or changed or _right_object(prior.object, sentence)
             if right is not None:
                 topic = {"subject": prior.subject, "predicate": prior.predicate}
@@ -120,15 +122,18 @@ def find_changes(
                 is_stated = True
                 continue
         remaining = None if prior.is_preference or changed is not None else _remaining(prior, sentence)
-        if remaining is not None and prior.predicate == SAYS:
+        if remaining is not None and is_said:
             # Of a list in the speaker's words, what stays cannot be said in these words.
             continue
         items.append(("endings", _ending(prior)))
         if remaining is not None:
             items.append(("facts", _fact(prior.subject, prior.predicate, remaining)))
         if relation != "ends" and not prior.is_preference and not is_stated:
-            new = (speaker, SAYS, sentence) if changed is None else (prior.subject, prior.predicate, changed)
-            items.append(("facts", _fact(*new)))
+            if changed is None:
+                kind = {"statement_kind": prior.kind} if prior.kind else {}
+                items.append(("facts", _fact(speaker, SAYS, sentence) | kind))
+            else:
+                items.append(("facts", _fact(prior.subject, prior.predicate, changed)))
             is_stated = True
     return items
 

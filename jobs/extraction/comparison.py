@@ -8,7 +8,7 @@ it and prints its figures.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from io import BytesIO
 from typing import Any, Final
@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.jobs.extraction.change_features import KINDS, Read, cues, pair_features, prior_text, stems_of
+from recollect.jobs.extraction.change_features import KINDS, Read, cues, pair_features, prior_text, read_of, stems_of
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.statement_lines import fact_line
 
@@ -72,7 +72,7 @@ class _Network:
     def relations(
         self,
         features: Floats,
-        cues: Sequence[Sequence[int]],
+        cues: Sequence[tuple[int, ...]],
         vectors: tuple[Floats, Floats] | None,
         kinds: Floats,
         prior_kinds: Floats,
@@ -88,7 +88,8 @@ class _Network:
         """
         said = None if vectors is None else vectors[0]
         scaled = np.clip((features - self._weights["mean"]) * self._weights["scale"], -_FEATURE_MAX, _FEATURE_MAX)
-        codes = np.tanh(np.stack([self._summed("code", of_pair, said) for of_pair in cues]))
+        summed = {of_pair: self._summed("code", of_pair, said) for of_pair in dict.fromkeys(cues)}
+        codes = np.tanh(np.stack([summed[of_pair] for of_pair in cues]))
         alike = np.zeros((len(features), self._weights["product.weight"].shape[1]), np.float32)
         if vectors is not None:
             alike = vectors[0] * vectors[1] * _PRODUCT_SCALE
@@ -113,6 +114,12 @@ def network() -> _Network:
     return _Network(files(__package__).joinpath("comparison.npz").read_bytes())
 
 
+def change_probability(text: str) -> float:
+    """Return the probability that the words of a text change anything that was said before."""
+    model = network()
+    return model.change(model.places(cues(Read(text).words, model.lexicon)))
+
+
 def compare(
     sentence: str, speaker: str, before: Sequence[PriorStatement], vectors: Vectors | None = None
 ) -> list[tuple[PriorStatement, Floats]]:
@@ -124,17 +131,19 @@ def compare(
         vectors: None: the words decide alone.
     """
     own = [prior for prior in before[-_STATEMENTS_MAX:] if prior.speaker == speaker]
+    if not own:
+        return []
     said = Read(sentence)
     model = network()
     words = model.places(cues(said.words, model.lexicon))
-    if not own or not said.words or (model.change(words) < _CHANGE_MIN and not _names_one(said, own)):
+    if not said.words or (model.change(words) < _CHANGE_MIN and not _names_one(said, own)):
         return []
     own = [*{(prior.subject, prior.predicate, prior.object): prior for prior in own}.values()]
     near = None if vectors is None else vectors([sentence, *map(embedded_text, own)])
     places = _candidates(said, own, near, model.kinds(words, None if near is None else near[0]))
     own = [own[place] for place in places]
     pair = None if near is None else (near[0], near[1:][places])
-    reads = [Read(prior_text(prior)) for prior in own]
+    reads = [read_of(prior_text(prior)) for prior in own]
     cosines = None if pair is None else [float(value) for value in pair[1] @ pair[0]]
     features, marked = pair_features(said, reads, speaker, cosines, model.lexicon)
     prior_kinds = np.stack(
@@ -145,7 +154,7 @@ def compare(
     )
     probabilities = model.relations(
         np.array(features, np.float32),
-        [model.places(of_pair) for of_pair in marked],
+        [tuple(model.places(of_pair)) for of_pair in marked],
         pair,
         model.kinds(words, None if pair is None else pair[0]),
         prior_kinds,
@@ -153,6 +162,7 @@ def compare(
     return [*zip(own, probabilities, strict=True)]
 
 
+@lru_cache(maxsize=1_024)
 def embedded_text(prior: PriorStatement) -> str:
     """Return the sentence of a statement that has a vector."""
     if prior.text or prior.is_preference:
@@ -182,6 +192,12 @@ def _kinds_of(model: _Network, kind: str | None, read: Read, vector: Floats | No
     """Return the probabilities of the kinds of a statement."""
     if kind not in KINDS:
         return model.kinds(model.places(cues(read.words, model.lexicon)), vector)
-    sure = np.full(len(KINDS), (1 - _KNOWN_KIND) / len(KINDS), np.float32)
-    sure[KINDS.index(kind)] = _KNOWN_KIND
+    return _known_kinds()[KINDS.index(kind)]
+
+
+@cache
+def _known_kinds() -> Floats:
+    """Return the probabilities of the kinds of a statement whose kind is known, one row for each kind."""
+    sure = np.full((len(KINDS), len(KINDS)), (1 - _KNOWN_KIND) / len(KINDS), np.float32)
+    np.fill_diagonal(sure, _KNOWN_KIND)
     return sure

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from recollect.jobs.extraction.rule_index import RuleIndex
-from recollect.jobs.extraction.rules import BEGIN, WHO, clause_begins, clause_regex, matches
+from recollect.jobs.extraction.rules import WHO, clause_begins, clause_regex, matches
 from recollect.jobs.extraction.rules import is_name as is_name_of_subject
-from recollect.projections.projector.fact_endings import shares_words
 from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.stems import content_stems
@@ -36,22 +35,6 @@ _NEGATIONS = (
 )
 #: What precedes the verb when it needs no `s`.
 _FIRST_PERSON = re.compile(r"\b(?:I|[Ww]e)\s+(?:\w+\s+)?$")
-_CLAUSE_END = re.compile(r"[,;]\s|(?<=\S)\s++(?:but|because|since|and (?:I|we|she|he|they))\b")
-#: `Deploys are now on Tuesdays instead of Wednesdays` ends what says that deploys are on Wednesdays.
-_INSTEAD = re.compile(
-    r"^(?:(?:the|our|my|now|and|so|ok)\s){0,2}(?P<what>[\w-]{3,20})\s(?:is|are|happens?|takes? place)\b[^.;]{1,60}?\binstead of (?:on |in |at )?(?P<old>[\w-]{2,20})",
-    re.IGNORECASE,
-)
-#: Sentences about what is still to be done.
-_UNDONE = re.compile(
-    r"\b(?:need|have|has|want|going|about|try|trying|plan|remember|forgot|supposed)\s+to\b|"
-    r"\b(?:will|must|should|would|could|not|never|todo|remind|if|when)\b",
-    re.IGNORECASE,
-)
-#: Words of a task that `I renewed my passport` must share with it: the verb and the thing.
-_TASK_WORDS_MIN = 2
-#: Words of what an ending is about; a longer text names too much.
-_ABOUT_WORDS_MAX = 12
 
 #: Words before the first word of a pattern.
 _AUXILIARIES = re.compile(r"(?:(?:have|has|had|just|finally|already|recently|now|officially)\s+)*")
@@ -132,24 +115,16 @@ def _compiled(tables: list[dict[str, Any]]) -> Iterator[_EndingRule]:
     )
 
 
-def find_endings(sentence: str, before: Sequence[PriorStatement], last: PriorStatement | None = None) -> Iterator[Item]:
+def find_endings(sentence: str, last: PriorStatement | None = None) -> Iterator[Item]:
     """Yield the endings in a sentence with expanded contractions: predicates, types, `about`, words of the subject.
 
     Parameters:
-        before: earlier statements of the speaker, oldest first.
         last: the last statement of the speaker in the conversation, which `it` may mean.
     """
     if _PAST_LIFE.search(sentence) or _FOR_NOW.search(sentence):
         return
-    instead = _INSTEAD.search(sentence)
-    if instead is not None:
-        yield {"who": "I", "about": f"{instead['what']} {instead['old']}"}
-    seen: set[frozenset[str]] = set()
-    for item in [*_by_rules(sentence, last), *_negated(sentence), *_completed_tasks(sentence, before)]:
-        stems = content_stems(item.get("about", ""))
-        if not stems or stems not in seen:
-            yield item
-        seen.add(stems)
+    yield from _by_rules(sentence, last)
+    yield from _negated(sentence)
 
 
 def _by_rules(sentence: str, last: PriorStatement | None) -> Iterator[Item]:
@@ -248,8 +223,6 @@ def _negated(sentence: str) -> Iterator[Item]:
                 yield {"who": fact.subject, "predicates": [fact.predicate], **about}
             if facts:
                 return
-        if has_cue:
-            yield from _negated_anything(positive, match)
         return
 
 
@@ -274,27 +247,3 @@ def _third_person(verb: str) -> str:
     if verb == "have":
         return "has"
     return verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "o")) else "s")
-
-
-def _negated_anything(positive: str, match: re.Match[str]) -> Iterator[Item]:
-    """Yield the ending of a negated statement that no rule reads: `Lindiwe doesn't go to the choir any more`."""
-    clause_start = max((begin.end() for begin in BEGIN.finditer(positive) if begin.end() <= match.start()), default=0)
-    subject = WHO.match(positive, clause_start)
-    if subject is None or not is_name_of_subject(subject["who"], at_start=clause_start == 0):
-        return
-    verb = match.groupdict().get("verb") or match.groupdict().get("gerund") or ""
-    about = _CLAUSE_END.split(f"{verb} {positive[match.end() :]}", maxsplit=1)[0].strip()
-    if content_stems(about) and len(about.split()) <= _ABOUT_WORDS_MAX:
-        yield {"who": subject["who"], "about": about}
-
-
-def _completed_tasks(sentence: str, before: Sequence[PriorStatement]) -> Iterator[Item]:
-    """Yield the ending of a task that the sentence says is done: `I renewed my passport today`."""
-    tasks = [prior for prior in before if prior.predicate == "needs to"]
-    if not tasks or _UNDONE.search(sentence):
-        return
-    words = content_stems(sentence)
-    for prior in tasks:
-        shared = len(words & content_stems(prior.object))
-        if shared >= _TASK_WORDS_MIN and shares_words(words, prior.object):
-            yield {"who": "I", "types": ["task"], "about": prior.object}

@@ -11,6 +11,7 @@ from typing import Any
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.text.statement_lines import fact_line
 
 FOLDER = Path(__file__).parent / "labels"
 _STATEMENT = re.compile(r"(?P<name>(?P<kind>[a-z]+)\d+): (?P<words>.+)")
@@ -73,7 +74,8 @@ def _scenario(block: str) -> Iterator[LabelledSentence]:
 def prior_of(speaker: str, kind: str, words: str) -> PriorStatement:
     """Return a statement: `subject | predicate | object`, or the words of the speaker."""
     subject, predicate, object = words.split(" | ") if " | " in words else (speaker, SAYS, words)
-    text = object if predicate == SAYS else f"{subject} {predicate} {object}"
+    # As `embedded_text` has it: the vectors are those of the product.
+    text = fact_line(subject, predicate, object)
     return PriorStatement(
         session_id=None, speaker=speaker, subject=subject, predicate=predicate, object=object, kind=kind, text=text
     )
