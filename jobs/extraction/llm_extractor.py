@@ -102,7 +102,7 @@ def fact_item(statement: LlmStatement, message: IncomingMessage) -> dict[str, An
         "source_type": "observed",
         "source_events": [message.event_id],
     }
-    place = message.text.find(statement.words) if statement.words and not message.is_turn else -1
+    place = message.text.find(statement.words) if statement.words and message.has_places else -1
     if place >= 0:
         item["evidence"] = [{"event": message.event_id, "start": place, "end": place + len(statement.words)}]
     kind = "commit" if message.is_assistant else _TYPES.get(statement.kind)

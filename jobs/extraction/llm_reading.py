@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft, RecordedEvent
@@ -27,10 +28,14 @@ from recollect.jobs.extraction.extraction_job import (
 )
 from recollect.jobs.extraction.item_merge import added_items, sources_of
 from recollect.jobs.extraction.llm_extractor import read_window
-from recollect.jobs.extraction.rule_extractor import IncomingMessage, Item
+from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, Item
 from recollect.jobs.job_settings import QUIET_US
+from recollect.jobs.llm.client import LlmClient
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
+
+#: The message events of a window, with their messages.
+Window = Sequence[tuple[RecordedEvent, list[IncomingMessage]]]
 
 #: Messages and characters of one window: a small model loses the thread in more, and a request stays under 2,000 tokens.
 _MESSAGES_MAX = 8
@@ -68,7 +73,7 @@ def _reading(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
     if llm is None:
         return []
     through = snapshot.progress.job_cursor(LLM_CURSOR)
-    window = list(_window(context.log, namespace, through, snapshot))
+    window = list(next_window(context.log, namespace, through, snapshot))
     if not window:
         return []
     last = window[-1][0]
@@ -79,27 +84,67 @@ def _reading(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
         # The conversation is going on; one request then reads more messages.
         return []
     llm.note_seen(sum(len(message.text.split()) for message in messages))
-    messages = list(outside_of_play(messages, conversations_before(snapshot, through)))
+    read = read_items(context.log, llm, namespace, window, snapshot, through)
+    return [] if read is None else [reading_event(context, read, llm.name, llm_through=last.version)]
+
+
+class ReadItems(NamedTuple):
+    """What a language model has read in a window, without what the rules have read there."""
+
+    #: The last event of the window.
+    last: RecordedEvent
+    #: The time of the latest message that has items, in microseconds.
+    said_us: int
+    items: list[ExtractedItem]
+
+
+def read_items(
+    log: EventLog,
+    llm: LlmClient,
+    namespace: str,
+    window: Window,
+    snapshot: Snapshot,
+    through: int,
+    *,
+    extractor: str | None = None,
+) -> ReadItems | None:
+    """Return what the model reads in a window that begins after the version `through`; None without an answer.
+
+    Parameters:
+        extractor: the one whose items are left out, which are stored already; None: those of all.
+    """
+    last = window[-1][0]
+    said = [message for _, parts in window for message in parts]
+    messages = list(outside_of_play(said, conversations_before(snapshot, through)))
     reading = read_window(llm, namespace, messages, _earlier_turns(snapshot, messages, through))
     if reading is None:
-        return []
-    added = added_items(_stored_items(context.log, namespace, window[0][0].version, messages), reading.items)
+        return None
+    stored = _stored_items(log, namespace, window[0][0].version, messages, extractor)
+    added = added_items(stored, reading.items)
     said_us = said_at_us(added, messages, last)
-    items = recordable(dated(attributed(added, messages), messages, said_us))
-    return [
-        facts_extracted(
-            last.id,
-            said_us,
-            source_events=list(dict.fromkeys(id for extracted in items for id in sources_of(extracted.item)))
-            or [last.id],
-            llm_through=last.version,
-            extractor=llm.name,
-            items=by_kind(items, context.settings.extraction.extraction_confidence_min),
-        )
-    ]
+    return ReadItems(last, said_us, recordable(dated(attributed(added, messages), messages, said_us)))
 
 
-def _window(
+def reading_event(
+    context: JobContext, read: ReadItems, extractor: str, *, llm_through: int | None, again: str = ""
+) -> EventDraft:
+    """Return `facts.extracted` for what a model has read.
+
+    Parameters:
+        again: makes the id of a second reading another one.
+    """
+    sources = list(dict.fromkeys(id for extracted in read.items for id in sources_of(extracted.item)))
+    return facts_extracted(
+        read.last.id + again,
+        read.said_us,
+        source_events=sources or [read.last.id],
+        llm_through=llm_through,
+        extractor=extractor,
+        items=by_kind(read.items, context.settings.extraction.extraction_confidence_min),
+    )
+
+
+def next_window(
     log: EventLog, namespace: str, after: int, snapshot: Snapshot
 ) -> Iterator[tuple[RecordedEvent, list[IncomingMessage]]]:
     """Yield the message events of the next window with their messages; those of tools have none."""
@@ -127,10 +172,13 @@ def _earlier_turns(
     return {id: snapshot.sessions.earlier_turns(id, through=through, limit=_EARLIER_TURNS_MAX) for id in sessions}
 
 
-def _stored_items(log: EventLog, namespace: str, first: int, messages: Sequence[IncomingMessage]) -> list[Item]:
-    """Return the facts and preferences that the rules have read in the messages of a window."""
+def _stored_items(
+    log: EventLog, namespace: str, first: int, messages: Sequence[IncomingMessage], extractor: str | None
+) -> list[Item]:
+    """Return the facts and preferences that one extractor, or any, has read in the messages of a window."""
     ids = {message.event_id for message in messages}
     events = log.read(namespace, after=first, limit=_EVENTS_MAX)
     payloads = [event.data() for event in events if event.type == "facts.extracted"]
+    payloads = [payload for payload in payloads if extractor in (None, payload["extractor"])]
     items = [item for payload in payloads for kind in ("facts", "preferences") for item in payload.get(kind, ())]
     return [item for item in items if not ids.isdisjoint(sources_of(item))]

@@ -14,8 +14,8 @@ from recollect.projections.text.sentences import END_SIGNS
 #: Statements of one answer; a window of eight messages has fewer.
 _STATEMENTS_MAX = 40
 _TEXT_CHARS_MAX = 300
-#: The number of the line, in brackets or not.
-_NUMBER = re.compile(r"^\W{0,3}(?:line |Line )?(\d{1,4})\W{0,2}$")
+#: The number of the line, in brackets or not; the speaker, whom a small model names right after having written it.
+_NUMBER = re.compile(r"^\W{0,3}(?:line |Line )?(\d{1,4})\b(?!\.\d)[^|]{0,60}$")
 #: A name from the example of the prompt, which no user has: an answer with it is the example itself.
 EXAMPLE_NAME = "qwibble"
 #: The kind of a line that names another one, or none.
