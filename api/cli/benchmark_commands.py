@@ -1,10 +1,10 @@
-"""Benchmark commands: quality of retrieval and compaction on the user's own conversations."""
+"""Benchmark commands: quality of answers, retrieval and compaction on the user's own conversations."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +32,44 @@ def _files(folder: Path) -> list[Path]:
     if not files:
         raise InvalidInput("has no *.json file", field=str(folder))
     return files
+
+
+@app.command()
+def answers(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Conversations with questions and their answers: *.json.")],
+    llm: Annotated[str, typer.Option(help="The URL of a server in OpenAI's protocol; the texts are sent to it.")],
+    model: Annotated[str | None, typer.Option(help="The model there; the first one listed when left out.")] = None,
+    questions: Annotated[int, typer.Option(min=1, help="Questions, drawn at random from all conversations.")] = 40,
+    seed: Annotated[int, typer.Option(help="The seed of the draw.")] = 0,
+    results: Annotated[
+        Path, typer.Option(help="A file for the answers, one line of JSON each; a second run goes on with it.")
+    ] = Path("answers.jsonl"),
+    keep: Annotated[
+        Path | None, typer.Option(help="A folder for the data, so that a second run need not embed again.")
+    ] = None,
+) -> None:
+    """Compare the answers of a model from the context, from vectors, BM25, the evidence alone, and without context."""
+    from recollect.api.evaluation.answer_benchmark import Reader, run_answer_bench  # noqa: PLC0415
+
+    files = _files(folder)
+    with ExitStack() as stack:
+        data = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-bench-")))
+        progress = stack.enter_context(progress_bars())
+        settings = load_cli_settings(context.obj).embedding
+        reader = stack.enter_context(closing(Reader(llm, model)))
+        report = run_answer_bench(
+            files,
+            data,
+            reader,
+            results,
+            settings.embedding_model,
+            progress.show,
+            questions=questions,
+            seed=seed,
+            runtime=settings.embedding_runtime,
+        )
+    echo(report)
 
 
 @app.command()

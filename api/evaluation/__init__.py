@@ -1,4 +1,4 @@
-"""Evaluation: benchmarks of retrieval and compaction on conversations with known answers.
+"""Evaluation: benchmarks of answers, retrieval and compaction on conversations with known answers.
 
 It may use every room of `api` but `http` and `cli`.
 """
