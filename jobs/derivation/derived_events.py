@@ -14,6 +14,9 @@ from recollect.events.envelope import EventDraft, datetime_of
 from recollect.events.validation import draft
 from recollect.projections.queries.queried_episodes import EpisodeRow
 
+#: The beginning of the ids of events by which a second reading invalidates statements of the first.
+REPLACED_ID = "replaced-"
+
 
 class Summary(NamedTuple):
     """A summary, its length and the length of its sources, in estimated tokens."""
@@ -57,6 +60,37 @@ def facts_extracted(
             "occurred_at": datetime_of(occurred_at_us),
             "actor": "extraction",
             "payload": {"source_events": source_events, "extractor": extractor} | read | {**items},
+        }
+    )
+
+
+def reading_replaced(memory_id: str, model: str, again: str, at_us: int) -> EventDraft:
+    """Return `memory.invalidated`: a statement of a language model that another reading does not have.
+
+    Parameters:
+        again: what tells this reading from others in ids.
+        at_us: the time of the last message that was read.
+    """
+    return draft(
+        {
+            "id": f"{REPLACED_ID}{derived_id('reread', memory_id, again)}",
+            "type": "memory.invalidated",
+            "occurred_at": datetime_of(at_us),
+            "actor": "extraction",
+            "payload": {"memory_id": memory_id, "reason": f"read again by {model}"},
+        }
+    )
+
+
+def reading_restored(event_id: str, again: str, at_us: int) -> EventDraft:
+    """Return `edit.undone`: a statement that `reading_replaced` invalidated is read again."""
+    return draft(
+        {
+            "id": derived_id("reread", event_id, again),
+            "type": "edit.undone",
+            "occurred_at": datetime_of(at_us),
+            "actor": "extraction",
+            "payload": {"event_id": event_id, "reason": "read again"},
         }
     )
 

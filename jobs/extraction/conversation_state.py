@@ -47,6 +47,10 @@ class Conversation:
         self._speakers[speaker] = None
         self._messages[speaker] = self._messages.get(speaker, 0) + 1
 
+    def is_alone(self, speaker: str) -> bool:
+        """Return whether no other person has taken part."""
+        return self._speakers.keys() <= {speaker}
+
     def other_than(self, speaker: str) -> str | None:
         """Return the other participant of a conversation of two people; None when there are more or fewer."""
         others = [other for other in self._speakers if other != speaker]

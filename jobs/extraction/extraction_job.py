@@ -158,13 +158,15 @@ def _extract_items(
     items: list[ExtractedItem] = []
     conversations = conversations_before(snapshot, through)
     has_assistant = any(message.is_assistant for message in messages)
+    speakers = {message.speaker for message in messages if not message.is_assistant}
     messages = [*outside_of_play(messages, conversations)]
-    embed = _embed(context)
+    embed = sentence_embedding(context)
     for message in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
         conversation = conversations.of(message.session_id)
-        conversation.has_assistant |= has_assistant
+        # Who talks alone talks to an assistant whose answers are not recorded.
+        conversation.has_assistant |= has_assistant or (len(speakers) == 1 and conversation.is_alone(message.speaker))
         items += _extract_by_rules(namespace, message, before, conversation, embed, seconds_max, vectors)
     return items + extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
 
@@ -194,7 +196,7 @@ def _vectors(context: JobContext, namespace: str, snapshot: Snapshot, texts: Seq
     return None if embedder is None or stated is None else np.concatenate([embedder.embed(texts[:1]), stated])
 
 
-def _embed(context: JobContext) -> Embed | None:
+def sentence_embedding(context: JobContext) -> Embed | None:
     """Return the embedding of sentences; None while the model is not ready."""
     embedder = _trained_embedder(context)
     if embedder is None:
@@ -285,7 +287,7 @@ def incoming_messages(event: RecordedEvent, offsets: Mapping[int, int]) -> list[
             sent_at=local_time(event.occurred_at_us, fixed_zone(offsets.get(event.version) or 0)),
             # An assistant with a name is not a person either.
             is_assistant=turn["role"] == "assistant",
-            is_turn="turns" in payload,
+            has_places="turns" not in payload and strip_recalled(turn["text"]) == turn["text"],
         )
         for turn in turns
         if turn["role"] in _ROLES

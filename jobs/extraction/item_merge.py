@@ -36,6 +36,11 @@ def added_items(stored: Iterable[Item], by_llm: Sequence[ExtractedItem]) -> list
     return added
 
 
+def shared_words(first: Item, second: Item) -> float:
+    """Return the share of the words of two items together that both have."""
+    return _share(_words(first), _words(second))
+
+
 def _words(item: Mapping[str, Any]) -> frozenset[str]:
     """Return the stems of what an item says."""
     fields = ("subject", "predicate", "object") if "object" in item else ("subject", "value", "key")
@@ -43,4 +48,8 @@ def _words(item: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _same(first: frozenset[str], second: frozenset[str]) -> bool:
-    return len(first & second) >= _SAME_MIN * max(1, len(first | second))
+    return _share(first, second) >= _SAME_MIN
+
+
+def _share(first: frozenset[str], second: frozenset[str]) -> float:
+    return len(first & second) / max(1, len(first | second))

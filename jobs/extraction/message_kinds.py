@@ -1,4 +1,4 @@
-"""Message kinds: finds role play, tasks on a text, transcripts and pasted texts, whose words are not those of the sender."""
+"""Message kinds: finds role play and pasted texts, whose words are not those of the sender."""
 
 from __future__ import annotations
 
@@ -9,17 +9,12 @@ PLEASE = (
     r"(?:(?:one thing|by the way|btw|also|and|oh|ok|so|well|note)[,:]? )?(?:please,? |can you |could you |would you |will you |"
     r"i (?:want|would like|need) you to |you (?:should|must|can) )?"
 )
-#: A request to play a part at the beginning of a message: nothing in the message is about its sender.
-_PART_REQUEST = re.compile(
-    r"^\W*(?:(?:please|hey|hi|ok|now|so|from now on|for this|next)[,:]?\s+)*(?:i\s+want\s+you\s+to\s+(?:act|be|pretend|play|role)|act\s+(?:as|like)|"
-    r"you\s+are\s+(?:a|an|the|now|going\s+to\s+(?:act|be|play))\b|you're\s+(?:a|an|now)\b|pretend|imagine|suppose|let's\s+(?:role|pretend|play)|role-?\s?play|"
-    r"assum(?:e|ing)\s+(?:that|the|you|i|we)|we\s+are\s+playing|in\s+this\s+(?:scenario|role|game|story)|from\s+the\s+perspective|simulate)",
-    re.IGNORECASE,
-)
 #: A role for the assistant or the sender anywhere in a message: its instructions hold for the play alone.
 _PART = re.compile(
     r"\b(?:let(?:'s|’s| us) (?:play|pretend)|pretend (?:to be|you|that|we)|imagine (?:you|that you|we) (?:are|were)|"
-    r"role-?\s?play(?:ing)?|act as|you are (?:now )?(?:a|an|the|my) \w{1,30}(?:,| and\b|\.)|in this (?:game|story|scene))",
+    r"role-?\s?play(?:ing)?|act as|you are (?:now )?(?:a|an|the|my) \w{1,30}(?:,| and\b|\.)|in this (?:game|story|scene))|"
+    r"^\W{0,5}(?:(?:please|hey|hi|ok|now|so|from now on),?\s)?(?:i want you to (?:act|be|pretend|play)|act like|simulate|"
+    r"you(?: are|['’]re)(?: now)? (?:a|an|the|going to (?:act|be|play))|pretend|imagine|suppose|assume (?:that|the|you|i|we))\b",
     re.IGNORECASE,
 )
 #: A play that goes on in the next messages. The part of an expert, `act as a coach`, is none: its client speaks as himself.
@@ -45,21 +40,10 @@ _PLAY_ENDS = re.compile(
     r"(?:^|[.!?\n] {0,3})(?:(?:ok(?:ay)?|alright),? )?(?:stop|enough|that's enough|the end)(?= {0,3}(?:[.!?,\n]|$))",
     re.IGNORECASE,
 )
-#: A transcript: a speaker with the time.
-_TRANSCRIPT = re.compile(
-    r"^[^\w\n]{0,5}(?:[Ss]peaker \d|[A-Z]\w{1,20}(?: [A-Z]\w{1,20})?)\s{1,3}\[?\(?\d{1,2}:\d\d", re.MULTILINE
-)
 #: A task on a text, which follows: `translate this into German: …`.
 _TASK_ON_TEXT = re.compile(
     rf"^{PLEASE}(?:translate|summari[sz]e|proofread|rephrase|rewrite|paraphrase|review|correct|shorten|simplify|explain|"
     r"analy[sz]e|check|fix|improve|answer|read)\b[^\n:]{0,80}(?::|\n)",
-    re.IGNORECASE,
-)
-#: A request about a text at the beginning of a long message, which is mostly this text.
-_TEXT_REQUEST = re.compile(
-    r"^\W*(?:(?:please|can you|could you|kindly|now|next|also|ok|great|nice)[.,!:]?\s+)*(?:re-?write|rephrase|re-?phrase|paraphrase|translate|proofread|"
-    r"edit|correct|fix|summari[sz]e|improve|shorten|expand|continue|analy[sz]e|write|create|draft|generate|compose|turn|convert|format|explain|"
-    r"answer|based on|given|using|use|add|make|simplify|reword|respond|reply|act|review|evaluate|classify|extract|list|describe|elaborate)\b",
     re.IGNORECASE,
 )
 #: Signs of a text by another author: headers of mails, quoted lines, tags, code, log lines, a signature.
@@ -69,8 +53,6 @@ _PASTED = re.compile(
     r"\b(?:best|kind|warm) regards\b|\bunsubscribe\b|\bignore (?:all |any )?(?:previous|prior|earlier) instructions\b",
     re.IGNORECASE | re.MULTILINE,
 )
-#: Characters of a message with a request about a text, from which on the rest of the message is this text.
-_REQUEST_CHARS_MAX = 240
 #: Characters of a message that can be talk about other people by their names; longer ones are mostly about a subject.
 _TALK_CHARS_MAX = 300
 #: Characters of a message that its sender wrote; longer ones are mostly pasted.
@@ -88,24 +70,9 @@ def role_start(text: str) -> int:
     return len(text) if match is None else match.start()
 
 
-def is_task_on_text(text: str) -> bool:
-    """Return whether a message asks to do something with the text after its first line or colon."""
-    return _TASK_ON_TEXT.match(text) is not None
-
-
 def is_pasted(text: str) -> bool:
     """Return whether a message has signs of a text that its sender did not write."""
-    return not is_of_sender(text) or _PASTED.search(text) is not None or is_task_on_text(text)
-
-
-def is_about_text(text: str) -> bool:
-    """Return whether nothing in a message is about its sender: it is a role, a transcript, or a text with a task."""
-    return (
-        _PART_REQUEST.match(text) is not None
-        or _TRANSCRIPT.search(text) is not None
-        or is_task_on_text(text)
-        or (len(text) > _REQUEST_CHARS_MAX and _TEXT_REQUEST.match(text) is not None)
-    )
+    return not is_of_sender(text) or _PASTED.search(text) is not None or _TASK_ON_TEXT.match(text) is not None
 
 
 def is_of_sender(text: str) -> bool:

@@ -1,19 +1,110 @@
-"""Own words: the part of a message that its sender states, without pasted texts, code, quotations and role play."""
+"""Own words: the part of a message that its sender states, without texts of others, code, quotations and role play.
+
+A request for work on a text, a colon before the words of another person, a line with a speaker's name or the greeting of a
+mail begins such a text, and nothing marks its end for sure.
+"""
 
 from __future__ import annotations
 
 import re
 
-from recollect.jobs.extraction.message_kinds import is_about_text
-from recollect.jobs.extraction.text_requests import foreign_start
+from recollect.jobs.extraction.message_kinds import role_start
+from recollect.jobs.extraction.name_lexicon import is_first_name
 
-#: A line that introduces a text: `here is my essay:`.
-_INTRODUCTION = re.compile(
-    r"\b(?:this|these|following|text|paragraph|e-?mail|message|post|below|content|here|article|story|sentence|prompt|question|code|"
-    r"transcript|abstract|output|input|bio|resume|cv|letter|version|draft|essay|poem|script|review|description|instructions?)\b"
-    r"[^\n]{0,60}[:=]\s*$",
+_TEXT_NOUN = (
+    r"(?:letter|e-?mail|mail|message|dm|sms|story|stories|tale|poem|poetry|song|rap|lyrics|essay|article|blog|post|caption|tweet|thread|bio|biography|"
+    r"profile|persona|speech|toast|eulogy|vows|script|dialog(?:ue)?|monologue|scene|novel|chapter|paragraph|text|reply|response|review|resume|résumé|cv|"
+    r"character|backstory|diary|journal|statement|application|invitation|joke|haiku|limerick|sonnet|sentences?|phrase|exercise|quiz|prompt|testimonial|"
+    r"advert|ad|slogan|headline|quote|obituary|complaint|screenplay|fan ?fic\w*|transcript|conversation|chat|template|example)"
+)
+#: What does not follow a subject: `I translate books` is no request.
+_NO_SUBJECT = r"(?<!\bI )(?<!\bwe )(?<!\bthey )(?<!\bich )(?<!\bwir )"
+_THIS = r"(?:this|that|these|those|it|the following|following|the|my|his|her|their|our|below|above)"
+#: A request for work on a text that is given.
+_ON_TEXT = (
+    rf"(?:{_NO_SUBJECT}(?:translate|proof-?read|rephrase|paraphrase|re-?write|reword|summari[sz]e|spell-?check|transcribe)\b|"
+    rf"{_NO_SUBJECT}(?:correct|edit|shorten|polish|fix|improve|check|revise|review|analy[sz]e|continue|complete|finish|explain|simplify|expand|convert|turn)"
+    rf" (?:{_THIS}\b[^.!?\n]{{0,40}}?(?::|\b(?:{_TEXT_NOUN}|grammar|spelling|wording|mistakes|typos|sentence|paragraph|english|german|spanish|french|into)\b)|"
+    r"this\b(?! out\b)|the (?:grammar|spelling)|(?:for )?(?:grammar|spelling|typos)|:)|"
+    r"\b(?:reply|respond|answer|react) to (?:this|that|the|his|her|their|my|him|them|it|an?)\b|\banswer (?:this|that|the|his|her) (?:mail|e-?mail|message|letter|text|comment|review)\b|"
+    r"\b(?:what|how) (?:should|do|can|could|would) (?:i|we) (?:say|reply|respond|answer|write)(?: back)?\b|"
+    r"\b(?:is|are|was|does|do|would|should|can|which|what|are there|any|find|spot|see)\b[^.!?\n]{0,40}\b(?:sentences?|phrase|grammar|wording|translation|paragraph|punctuation|tense|spelling|following|mistakes?|errors?)\b|"
+    r"\b(?:is|was|does|would) (?:this|that|it|the following)(?: \w{1,14}){0,2} (?:correct|right|grammatical|proper|natural|idiomatic|sound|make sense|ok(?:ay)?|good english)\b|"
+    r"\bwhat (?:does|do|did|is meant by)\b[^.!?\n]{0,60}\bmean\b|\bhow (?:do|would|can|should) (?:you|i|we|one|people) (?:say|translate|phrase|word|write|put)\b|"
+    r"\bhow to (?:say|translate|phrase|word)\b|\b(?:fill in|conjugate)\b|\bput (?:this|it|these)\b[^.!?\n]{0,20}\binto\b|\brepeat after me\b|"
+    r"\b(?:in|to|into) (?:english|german|french|spanish|italian|portuguese|dutch|polish|russian|chinese|japanese|korean|turkish|arabic|latin)\s?:)"
+)
+#: A request for a text to be written.
+_NEW_TEXT = (
+    rf"{_NO_SUBJECT}(?:write|draft|compose|generate|create|prepare|make|invent|imagine|craft|pen|give me|tell me|come up with|help me with|help with)\b"
+    rf"(?! (?:in|to me|with|back|every|about it)\b)[^.!?\n:]{{0,60}}?\b{_TEXT_NOUN}\b"
+)
+#: The same in other languages.
+_FOREIGN = (
+    r"\b(?:tradu(?:ce|ceme|cir|zca|zcan|cid)|tradúce\w*|tradúzc\w*|corrig(?:e|eme|ir)|corríge\w*|reescrib\w+|redact(?:a|ame|ar)|redáctame|resúme\w*|"
+    r"(?<!ich )(?:übersetz|uebersetz|korrigier|formulier)(?:e|en|t)?|(?<!ich )(?:verbessere?|überarbeite|umschreibe?)|tradui(?:s|re|sez)|corrige[rz]?|réécri\w*|reformule[rz]?|résume[rz]?|rédige[rz]?|"
+    r"tradu(?:ci|cimi|rre)|correggi\w*|riscriv\w*|riassum\w*|tradu(?:z|zir|za)|corrij\w*|corrigir|reescrev\w*|vertaal|verbeter|herschrijf|przetłumacz\w*|popraw|"
+    r"çevir\w*|переведи\w*|исправь\w*|перепиши\w*)\b|"
+    r"\b(?:escrib\w{1,4}|écri\w{1,3}|écrire|scriv\w{1,3}|escrev\w{1,3}|schreib\w{0,2}|schrijf|napisz|напиши\w{0,2})\b[^.!?\n:]{0,30}\b(?:cartas?|correo|cuento|historia|poema|mensaje|texto|biografía|lettre|mail|e-mail|"
+    r"histoire|poème|texte|message|lettera|storia|poesia|testo|messaggio|história|mensagem|brief|geschichte|gedicht|text|nachricht|bewerbung|verhaal|bericht|list|opowiadanie|письмо|рассказ|текст|стих\w*)\b|"
+    r"\b(?:es correcta|está bien escrit[ao]|ist (?:dieser|der|das) satz|ist das (?:richtig|korrekt)|est-ce (?:que )?(?:cette|la) phrase|c'est correct|è corretta|está correta)\b|"
+    r"翻译|翻譯|改写|潤色|润色|纠正|修改(?:一下|这|下面)|写(?:一)?[封篇首个]|这句话|翻訳|訳して|添削|書き直|要約|正しい(?:です|文|日本語)|(?:手紙|メール|物語|作文|文章|話)を書い|번역|고쳐"
+)
+_REQUEST = re.compile(rf"{_ON_TEXT}|{_NEW_TEXT}|{_FOREIGN}", re.IGNORECASE)
+#: A request that may be about the text before it: `is this sentence correct?` after the sentence.
+_OF_TEXT_BEFORE = re.compile(rf"{_ON_TEXT}|{_FOREIGN}", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"\b(?:this|that|these|those|it|above|previous|sentences?|text|paragraph|phrase|grammar|mistakes?|errors?|esta|este|esto|eso|frase|das|dies\w*|satz|ça|cette|phrase|questo|questa|isto|isso)\b|这|これ|この",
     re.IGNORECASE,
 )
+#: Words of the rest of a message after a request that is about the text before it.
+_REST_WORDS_MAX = 3
+#: Where a clause begins, and the characters before a request in which it is searched.
+_CLAUSE_START = re.compile(r"[.!?,;:\n。！？、，]|\b(?:so|and|but|can|could|please)\b", re.IGNORECASE)
+_CLAUSE_CHARS_MAX = 300
+_SENTENCE_END = re.compile(r"[.!?。？！\n:]")
+#: A colon before a statement in the first person.
+_COLON = re.compile(
+    r"(?:^|(?<=[.!?\n;]))[ \t]{0,3}(?P<label>[^\n.!?:;。]{0,120}):[ \t]{0,3}\n{0,2}(?=[\"'“„«*_-]{0,3}\s?(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|"
+    r"[Ii]ch|[Mm]eine?|[Ww]ir|[Yy]o|[Vv]iv[oe]|[Ss]oy|[Mm]i|[Mm]e|[Tt]engo|[Tt]rabajo|[Jj]e|[Jj]['’]\w{1,20}|[Mm]on|[Mm]a|[Ii]o|[Ss]ono|[Vv]ivo|[Ee]u|[Mm]oro)\b|(?<=[:：])(?:我|私|僕|俺))"
+)
+#: Labels after which the sender goes on: `update: I moved`, `here is the thing: I …`.
+_OWN_LABEL = re.compile(
+    r"(?:^|\b)(?:updates?|p\.?s|fyi|btw|by the way|note|nb|n\.b|about me|about myself|background|context|intro(?:duction)?|news|edit|answers?|yes|no|nope|ok(?:ay)?|thing|problem|issue|"
+    r"question|decision|confession|fact|facts|reason|situation|result|plan|goal|so|well|sorry|correction|reminder|also|anyway|remember|remember (?:this|that)|for the record|just so you know|to be clear|"
+    r"i mean|honestly|truth|actually|actually,? no|wait|first(?:ly)?|second(?:ly)?|third(?:ly)?|finally|wichtig|übrigens|nota|[\d.)(]{1,6})\W{0,10}$",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(r"\b(?:I|we|I['’]\w{1,2})\b")
+_SPEAKS = re.compile(
+    rf"\b(?:say\w*|said|tell\w*|told|writ\w+|wrote|ask\w*|post\w*|text\w*|read\w*|repl\w+|think\w*|thought|goes|went|like|sing\w*|shout\w*|claim\w*|for|{_TEXT_NOUN})\b",
+    re.IGNORECASE,
+)
+#: The line of a chat: a speaker, perhaps with the time, before a dash, a colon or a bracket.
+_CHAT_LINE = re.compile(
+    r"^[^\w\n]{0,6}(?P<time>\[?\d[\d:/., -]{2,20}(?:[AaPp][Mm])?\]?,?[ \t]{0,3}[-–—]?[ \t]{0,3})?"
+    r"(?P<name>[A-ZÀ-Þ][\w'’.-]{1,20})(?: [A-ZÀ-Þ][\w'’.-]{0,20})?(?P<also>[ \t]{0,2}[(\[][^)\]\n]{1,24}[)\]])?[ \t]{0,3}(?P<sign>—|–|-{1,2}(?=\s)|:|>|»)[ \t]{0,3}\S",
+    re.MULTILINE,
+)
+#: The same without a sign: a speaker with the time, on a line before the words.
+_TIMED_SPEAKER = re.compile(
+    r"^[^\w\n]{0,5}(?:[Ss]peaker \d|[A-Z]\w{1,20}(?: [A-Z]\w{1,20})?)\s{1,3}\[?\(?\d{1,2}:\d\d", re.MULTILINE
+)
+#: The first line of a mail, and its last one.
+_GREETING = re.compile(
+    r"^[ \t]{0,3}(?:dear|hi|hey|hello|hallo|liebe[rs]?|lieber|sehr geehrte\w?|hola|estimad[oa]|querid[oa]|bonjour|chère?|ciao|gentile|olá|good (?:morning|afternoon|evening))\b[^\n.!?]{0,40},?[ \t]{0,3}$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_GREETED = re.compile(
+    r"\b(?:dear|hi|hey|hello|hallo|liebe[rs]?|hola|querid[oa]|bonjour|salut|chère?|ciao|olá)\s(?P<name>[^\W\d_]{2,30})\b",
+    re.IGNORECASE,
+)
+_SIGN_OFF = re.compile(
+    r"^[ \t]{0,3}(?:(?:best|kind|warm|many|with|yours|mit|viele|liebe|un|cordiali|bien)\s{1,2})?(?:regards|wishes|cheers|sincerely|truly|faithfully|love|thanks|thank you|greetings|grüße[n]?|grüssen?|"
+    r"saludos?|abrazo|cordialement|saluti|abraços?|xoxo)\b[^\n.!?]{0,20},?[ \t]{0,3}\n",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEADER = re.compile(r"^(?:from|to|subject|sent|cc|von|an|betreff|fwd?|re): \S", re.IGNORECASE | re.MULTILINE)
 #: A statement, perhaps after a label: `The decision: I decided to …`.
 _STATED = re.compile(r"^\W{0,10}(?:\d{1,3}\.\s{1,3})?(?:[\w '/-]{1,40}:\W{0,10})?(?:I|I'm|I've|We|My)\s")
 _CODE_BLOCK = re.compile(r"```[^`]*+(?:`(?!``)[^`]*+)*+(?:```|$)")
@@ -22,6 +113,8 @@ _FOREIGN_LINE = re.compile(
     r"^\s*(?:[#>|/<@{}\[]|\*{2}[^*]{1,60}\*{2}\s*:?$|(?:import|def|class|const|let|var|return|function|public|private|elif|else|for\s*\(|if\s*\(|from\s+\w+\s+import)\b"
     r"|[\w.]+\s*(?:=|\(|\+=)|\*{0,2}[A-Z][\w /'-]{1,40}\*{0,2}:\*{0,2}\s+\S.{0,400}$)|[{};]\s*$|=>|\)\s*$(?<=\(\))",
 )
+#: A quoted line, a row of a table, a line of a log.
+_COPIED_LINE = re.compile(r"\s{0,40}+[>|]|\[?\d{4}-\d\d-\d\d[ T]\d\d:")
 #: A quotation; an inch mark or a quote within a word begins none.
 _QUOTATION = re.compile(
     r"""(?<![\w"])"(?=\S)[^"]{0,2000}"(?!\w)|“[^“”]{0,2000}”|„[^„“”]{0,2000}[“”]|«[^«»]{0,2000}»|「[^「」]{0,2000}」|『[^『』]{0,2000}』"""
@@ -33,27 +126,89 @@ _STATES = re.compile(
     r"[我你私僕俺]|(?:です|ます)",
     re.IGNORECASE,
 )
-#: A line of a log.
-_LOG_LINE = re.compile(r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:")
 
 
 def own_words(text: str, speaker: str) -> str:
     """Return the lines of a message that its sender `speaker` states; empty when there are none."""
-    if is_about_text(text):
-        return ""
-    lines: list[str] = []
     own = _CODE_BLOCK.sub("\n", text)
-    for line in _without_quoted_statements(own[: foreign_start(own, speaker)]).split("\n"):
-        if _LOG_LINE.match(line) or line.lstrip().startswith((">", "|")):
-            continue
-        if _FOREIGN_LINE.search(line[:500]) and _STATED.match(line) is None:
-            continue
-        if _INTRODUCTION.search(line[-160:]):
-            break
-        lines.append(line)
-    return "\n".join(lines)
+    lines = _without_quoted_statements(own[: _foreign_start(own, speaker)]).split("\n")
+    return "\n".join(line for line in lines if _is_own(line))
+
+
+def _is_own(line: str) -> bool:
+    """Return whether a line is no code, heading, table or quotation."""
+    if _COPIED_LINE.match(line):
+        return False
+    return _STATED.match(line) is not None or _FOREIGN_LINE.search(line[:500]) is None
 
 
 def _without_quoted_statements(text: str) -> str:
     """Return a text without its quotations that state something; a name or a title in quotation marks stays."""
     return _QUOTATION.sub(lambda match: '""' if _STATES.search(match[0]) else match[0], text)
+
+
+def _foreign_start(text: str, speaker: str) -> int:
+    """Return the position from which on a message is not surely a statement of `speaker`; its length without one."""
+    starts = (_request_start(text), _quoted_start(text), _chat_start(text), _mail_start(text))
+    return min(*starts, role_start(text), _addressed_start(text, speaker))
+
+
+def _addressed_start(text: str, speaker: str) -> int:
+    """Return where another person greets the speaker: people do not greet themselves."""
+    first = speaker.split(maxsplit=1)[0].casefold() if speaker.strip() else ""
+    greetings = (match.start() for match in _GREETED.finditer(text) if match["name"].casefold() == first)
+    return next(greetings, len(text))
+
+
+def _request_start(text: str) -> int:
+    """Return where a request about a text begins; 0 when it is about the text before it."""
+    request = _REQUEST.search(text)
+    if request is None:
+        return len(text)
+    for match in _OF_TEXT_BEFORE.finditer(text):
+        end = _SENTENCE_END.search(text, match.end())
+        rest = "" if end is None else text[end.end() :]
+        clause = text[match.start() : len(text) if end is None else end.start()]
+        if len(rest.split()) <= _REST_WORDS_MAX and _REFERENCE.search(clause):
+            return 0
+    return _clause_start(text, request.start())
+
+
+def _clause_start(text: str, position: int) -> int:
+    """Return where the clause of a position begins, so that no half of a clause is read as a statement."""
+    start = max(0, position - _CLAUSE_CHARS_MAX)
+    return max((match.start() for match in _CLAUSE_START.finditer(text, start, position)), default=start)
+
+
+def _quoted_start(text: str) -> int:
+    """Return where a colon begins the words of another person."""
+    for match in _COLON.finditer(text):
+        label = match["label"].strip()
+        is_own = _OWN_LABEL.search(label) is not None and len(label.split()) <= 8
+        is_own = is_own or (_FIRST_PERSON.search(label) is not None and _SPEAKS.search(label) is None)
+        if label and not is_own:
+            return match.start()
+    return len(text)
+
+
+def _chat_start(text: str) -> int:
+    """Return where the first line of a chat begins."""
+    timed = _TIMED_SPEAKER.search(text)
+    start = len(text) if timed is None else timed.start()
+    for match in _CHAT_LINE.finditer(text):
+        has_time = match["time"] or match["also"]
+        is_figure = text[match.end() - 1].isdigit() or not is_first_name(match["name"])
+        is_label = match["sign"] == ":" and is_figure and not has_time
+        if not is_label:
+            return min(start, match.start())
+    return start
+
+
+def _mail_start(text: str) -> int:
+    """Return where a mail begins: at its header or greeting, or at the beginning when only its end is marked."""
+    header = _HEADER.search(text)
+    greetings = [match.start() for match in _GREETING.finditer(text)]
+    if _SIGN_OFF.search(text) is not None:
+        return min((*greetings, 0 if header is None else header.start()), default=0)
+    starts = [start for start in greetings if start > 0] + ([] if header is None else [header.start()])
+    return min(starts, default=len(text))

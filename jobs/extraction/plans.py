@@ -18,10 +18,18 @@ _ON_DAY = re.compile(
 )
 #: Kinds of statements that are over after the day that they name.
 _PLANNED = ("plan", "task", "event")
+#: Words of what begins on a day and lasts.
+_BEGINS = re.compile(
+    r"\b(?:start\w{0,3}|begin\w{0,4}|join(?:s|ing)?|from|as of|ab|beginn\w{0,2}|fäng\w{1,3}|fang\w{0,2}|anfang\w{0,2}|"
+    r"empie[cz]\w{1,3}|empe[cz]\w{1,4}|desde|comien\w{1,3}|comen[cz]\w{1,4}|[àa] partir|commenc\w{1,4})\b",
+    re.IGNORECASE,
+)
+#: Probability that an expression is a date of the candidates that are read, from which on a plan is over after them.
+_DATE_MIN = 0.9
 
 
 def end_plan(item: dict[str, Any], sent_at: datetime) -> None:
-    """Set the end of a plan or an appointment with one future date: after it, only the message says what was planned."""
+    """Set the end of a plan or an appointment with a future date: after it, only the message says what was planned."""
     predicate: str = item["predicate"]
     if "valid_until" in item or not (
         item.get("statement_kind") in _PLANNED
@@ -29,7 +37,15 @@ def end_plan(item: dict[str, Any], sent_at: datetime) -> None:
         or (_DATED.search(predicate) and _ON_DAY.match(item["object"]))
     ):
         return
-    dates = read_dates(item["object"], sent_at)
-    sure = dates[0].sure if len(dates) == 1 else None
-    if sure is not None and sure.start > sent_at:
-        item["valid_until"] = sure.end
+    if _BEGINS.search(f"{predicate} {item['object']}") is None:
+        end = _latest_end(item["object"], sent_at)
+        if end is not None and end > sent_at:
+            item["valid_until"] = end
+
+
+def _latest_end(text: str, sent_at: datetime) -> datetime | None:
+    """Return the end of the last day that the dates of a text may mean; None when one of them may be no date."""
+    dates = read_dates(text, sent_at)
+    if any(sum(candidate.probability for candidate in date.candidates) < _DATE_MIN for date in dates):
+        return None
+    return max((candidate.end for date in dates for candidate in date.candidates), default=None)

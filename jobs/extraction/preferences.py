@@ -39,72 +39,29 @@ _STRONGLY = re.compile(r"\b(?:really|absolutely|totally|so much|very|completely|
 _IS_MY = re.compile(r" (?:is|are) my\b")
 #: `I would rather walk`, but not `I would rather have tea`.
 _RATHER = re.compile(r"\brather ?$")
-#: What is liked at this moment only.
-_MOMENT = re.compile(r" (?:right now|at the moment|today|tonight|for now|this time)\b", re.IGNORECASE)
 _THAN = re.compile(r"(?<!more)(?<!less)(?<!better) than ")
 #: `I prefer no meetings` and `not to fly` would be turned round by a verb of liking.
 _NEGATED = re.compile(r"(?:no|not|never|nothing|nobody|without)\b", re.IGNORECASE)
 _PRONOUNS = frozenset(
-    (
-        "huge",
-        "big",
-        "massive",
-        "true",
-        "great",
-        "good",
-        "bad",
-        "nice",
-        "kind",
-        "private",
-        "people",
-        "they",
-        "he",
-        "she",
-        "it",
-        "this",
-        "that",
-        "these",
-        "those",
-        "you",
-        "we",
-    )
+    "huge big massive true great good bad nice kind private people they he she it this that these those you we".split()
 )
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 _INTENSITY = 0.1
 #: Words of the whole object; a longer one tells a story.
 _WORDS_MAX = 14
 #: The categories of preferences, with patterns of their words; the first match wins.
-_CATEGORIES = (
-    (
-        "communication",
-        re.compile(
-            r"\b(?:answers?|repl(?:y|ies)|respon[ds]\w*|tone|explain\w*|explanations?|call me|language|english|formal|brief|short|concise|detailed)\b",
-            re.I,
-        ),
-    ),
-    (
-        "formatting",
-        re.compile(
-            r"\b(?:markdown|bullets?|tables?|headings?|code blocks?|emojis?|format\w*|tabs|spaces|indent\w*|json|camelcase)\b",
-            re.I,
-        ),
-    ),
-    (
-        "tools",
-        re.compile(
-            r"\b(?:vim|emacs|vs ?code|editor|ide|terminal|python|rust|java\w*|typescript|docker|linux|windows|mac|git\w*|sql\w*|postgres\w*)\b",
-            re.I,
-        ),
-    ),
-    (
-        "scheduling",
-        re.compile(r"\b(?:meetings?|mornings?|afternoons?|evenings?|calendar|schedul\w*|appointments?|calls?)\b", re.I),
-    ),
-    (
-        "workflow",
-        re.compile(r"\b(?:tests?|commits?|reviews?|deploy\w*|drafts?|plans?|steps?|ask|confirm|check)\b", re.I),
-    ),
-)
+_CATEGORIES = {
+    category: re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
+    for category, words in (
+        ("communication", r"answers?|repl(?:y|ies)|respon[ds]\w*|tone|explain\w*|explanations?|call me|language|english|formal|"
+         r"brief|short|concise|detailed"),
+        ("formatting", r"markdown|bullets?|tables?|headings?|code blocks?|emojis?|format\w*|tabs|spaces|indent\w*|json|camelcase"),
+        ("tools", r"vim|emacs|vs ?code|editor|ide|terminal|python|rust|java\w*|typescript|docker|linux|windows|mac|git\w*|"
+         r"sql\w*|postgres\w*"),
+        ("scheduling", r"meetings?|mornings?|afternoons?|evenings?|calendar|schedul\w*|appointments?|calls?"),
+        ("workflow", r"tests?|commits?|reviews?|deploy\w*|drafts?|plans?|steps?|ask|confirm|check"),
+    )
+}  # fmt: skip
 
 
 class StatedPreference(NamedTuple):
@@ -136,15 +93,13 @@ def stated_preferences(
         or len(phrase.split()) > _WORDS_MAX
     ):
         return
-    if _MOMENT.match(sentence, position + len(phrase)):
-        return
     if value == "prefers":
         # `I would rather use Podman than Docker`.
         is_verb = _RATHER.search(sentence[start:position]) is not None
         phrase = _THAN.sub(" rather than " if is_verb else " to ", phrase, count=1)
     if _NEGATED.match(phrase):
         return
-    phrase = phrase.removeprefix("both ").partition(" since I was")[0]
+    phrase = phrase.removeprefix("both ")
     if _RATHER.search(sentence[start:position]):
         phrase = f"to {phrase}"
     if " person" in sentence[position : position + len(object) + 10] and len(object) < len(phrase):
@@ -175,4 +130,4 @@ def _phrase_at(sentence: str, position: int) -> str | None:
 
 def category_of(text: str) -> str:
     """Return the first category of preferences whose pattern matches `text`."""
-    return next((name for name, pattern in _CATEGORIES if pattern.search(text)), "other")
+    return next((name for name, pattern in _CATEGORIES.items() if pattern.search(text)), "other")

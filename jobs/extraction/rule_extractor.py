@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -24,13 +24,18 @@ from recollect.jobs.extraction.preferences import category_of, stated_preference
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches
 from recollect.jobs.extraction.sentences import Sentence, sentences
-from recollect.jobs.extraction.standing_instructions import (
-    StandingInstruction,
-    find_instruction,
-    instruction_of,
+from recollect.jobs.extraction.standing_instructions import StandingInstruction, instruction_of
+from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
+from recollect.jobs.extraction.statements import (
+    AMONG_PEOPLE_RULE_MIN,
+    END_SIGNS,
+    LONG_RULE_MIN,
+    RULE_MIN,
+    Embed,
+    instruction_probability,
+    read_sentences,
+    statements,
 )
-from recollect.jobs.extraction.statement_reader import ReadClause
-from recollect.jobs.extraction.statements import RULE_MIN, Embed, read_sentences, statements
 from recollect.jobs.extraction.subjects import Antecedents, subject_name
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_reading import names_date, read_dates
@@ -42,12 +47,7 @@ Item = dict[str, Any]
 _EMPHASIS = re.compile(r"\*\*")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
-    r"^((?:I|We)\s+(?:\S+\s+){1,9}?)and\s+(?=(?:live|work|study|love|like|hate|prefer|have|own|play|speak|drive|am|need|decided|bought|moved)\b)"
-)
-#: A thing with a name, which is no person: `a scheduling software called Omega`.
-_NAMED_THING = re.compile(
-    r"\b(?:software|app|tool|system|platform|product|program|company|firm|project|website|site|game|book|novel|film|movie|show|series|character|database|library|"
-    r"brand|model|script|company|shop|restaurant|song|band)\b,? (?:is )?(?:called|named) (?P<name>[A-ZÀ-Þ][\w-]{0,40})"
+    r"^((?:I|We)\s+(?:\S+\s+){1,9}?)and\s+(?=(?:live|work|love|like|hate|prefer|have|own|play|am|need|decided|bought|moved)\b)"
 )
 #: Seconds of processor time for one message: ten times the time of the slowest known texts of full length.
 SECONDS_MAX = 2.0
@@ -58,7 +58,6 @@ _OF_THE_DAY = re.compile(
     r"\b(?:this|today|tonight|now|immediately)\b|^(?:make sure|ensure|know|see|understand|think|say|admit|feel)\b",
     re.IGNORECASE,
 )
-_NEGATED_VALUE = re.compile(r"(?:no longer|not|never|no more)\b", re.IGNORECASE)
 _REQUEST_FACTOR = 0.5
 #: Ranges that the words of a date mean with a smaller probability are not kept for the search.
 _DATE_PROBABILITY_MIN = 0.1
@@ -66,6 +65,8 @@ _DATE_PROBABILITY_MIN = 0.1
 _PLURALS = {"has": "have", "is": "are", "studies": "study"}
 #: Characters of a sentence that the reader reads; longer ones are lists or code.
 _SENTENCE_CHARS_MAX = 1_000
+#: Probability of an instruction in a talk between people from which on it is read as if an assistant listens.
+_AMONG_PEOPLE_MIN = 0.01
 #: Fields of an item that say what it states.
 _SAID_FIELDS = ("subject", "predicate", "object", "key", "value", "about", "name", "description", "target")
 #: Kinds of items that name people and say nothing else of them.
@@ -86,8 +87,8 @@ class IncomingMessage(NamedTuple):
     sent_at: datetime
     #: Whether the assistant sent the message; no facts are extracted about it.
     is_assistant: bool
-    #: Whether the event has several messages, so that places in this text are not places in the event's.
-    is_turn: bool = False
+    #: Whether the text is the whole text of the event, so that places in it are places in the event's.
+    has_places: bool = True
 
 
 class ExtractedItem(NamedTuple):
@@ -134,8 +135,9 @@ def extract_by_rules(
     procedure = find_procedure(message.text)
     if procedure is not None:
         yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
-    yield from _questions(message)
-    message_sentences = sentences(own_words(message.text, message.speaker))
+    own = own_words(message.text, message.speaker)
+    message_sentences = sentences(own)
+    yield from _questions(message, message_sentences if own == message.text else sentences(message.text))
     to_assistant = conversation is None or conversation.has_assistant
     if conversation is None or not is_talk(message.text):
         # A long text brings its own people.
@@ -154,11 +156,12 @@ def extract_by_rules(
         if not sentence.is_question:
             resolved = sentence._replace(text=antecedents.resolved(sentence.text))
             antecedents.mention(resolved.text)
-            items += _read_sentence(
-                message, resolved, before, may_instruct=may_instruct, vectors=vectors, hint=_hint(read[index])
-            )
-            if may_instruct and to_assistant:
-                items += _read_instructions(message, sentence, read[index], items)
+            items += _read_sentence(message, resolved, before, vectors=vectors, hint=_hint(read[index]))
+        if may_instruct:
+            instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
+            if instructions:
+                # `Don't ever delete files` is not what its speaker likes.
+                items = [*(item for item in items if item.kind != "preferences"), *instructions]
         items += _statements(message, event_text, sentence.said, read[index], items)
         for extracted in items:
             if extracted.kind in ("facts", "preferences", "relationships"):
@@ -169,9 +172,9 @@ def extract_by_rules(
     conversation.keep_people(message.speaker, antecedents.last_people)
 
 
-def _questions(message: IncomingMessage) -> Iterator[ExtractedItem]:
-    """Yield the questions of a message."""
-    for sentence in sentences(message.text):
+def _questions(message: IncomingMessage, said: Iterable[Sentence]) -> Iterator[ExtractedItem]:
+    """Yield the questions among the sentences of a message."""
+    for sentence in said:
         if sentence.is_question and len(sentence.text.split()) > 2:
             yield ExtractedItem("questions", {"source_event": message.event_id, "text": sentence.text + "?"})
 
@@ -186,13 +189,25 @@ def _dates(message: IncomingMessage) -> Iterator[ExtractedItem]:
 
 
 def _read_instructions(
-    message: IncomingMessage, sentence: Sentence, read: Sequence[ReadClause], items: Sequence[ExtractedItem]
+    message: IncomingMessage,
+    sentence: Sentence,
+    read: Sequence[ReadClause],
+    items: Sequence[ExtractedItem],
+    *,
+    to_assistant: bool,
 ) -> Iterator[ExtractedItem]:
-    """Yield the standing instruction that the reader finds in a sentence in which the rules find none."""
-    if any(item.item.get("standing") is not None for item in items):
+    """Yield the standing instruction that the reader finds in a sentence, unless the sentence withdraws one."""
+    if any(item.kind == "endings" for item in items) or statement_modality.is_reported(sentence.text):
         return
-    if any(part.probabilities["act"]["rules"] >= RULE_MIN for part in read):
-        yield ExtractedItem("preferences", _instruction(message, instruction_of(sentence.said.strip())))
+    # In a long message, `answer in English` is about the task at hand.
+    least = RULE_MIN if is_talk(message.text) else LONG_RULE_MIN
+    if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
+        # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
+        read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
+    if instruction_probability(read) >= least:
+        yield ExtractedItem(
+            "preferences", _instruction(message, instruction_of(sentence.said.strip().rstrip(END_SIGNS)))
+        )
 
 
 def _statements(
@@ -209,6 +224,9 @@ def _statements(
         read: the clauses of the sentence.
         items: what the rules read in the sentence.
     """
+    kept = [*statements(sentence, read)]
+    if not kept:
+        return
     said = [
         content_stems(" ".join(str(item.item.get(name, "")) for name in _SAID_FIELDS))
         for item in items
@@ -216,7 +234,7 @@ def _statements(
     ]
     said.append(frozenset[str]().union(*said))
     non_factual = statement_modality.NonFactualSpans(sentence.rstrip(".!"))
-    for statement in statements(sentence, read):
+    for statement in kept:
         stems = content_stems(statement.text)
         if non_factual.covers(statement.start) or any(len(stems & other) >= _SAME_SHARE * len(stems) for other in said):
             continue
@@ -232,7 +250,7 @@ def _statements(
         }
         if statement.type != "fact":
             item["type"] = statement.type
-        place = -1 if message.is_turn else event_text.find(statement.text)
+        place = event_text.find(statement.text) if message.has_places else -1
         if place >= 0:
             item["evidence"] = [{"event": message.event_id, "start": place, "end": place + len(statement.text)}]
         end_plan(item, message.sent_at)
@@ -267,11 +285,10 @@ def _read_sentence(
     sentence: Sentence,
     before: list[PriorStatement],
     *,
-    may_instruct: bool,
     vectors: Vectors | None,
     hint: ChangeHint,
 ) -> Iterator[ExtractedItem]:
-    """Yield the correction or the instruction of a sentence, or else its facts, preferences and people.
+    """Yield the correction of a sentence, or else its facts, preferences and people.
 
     Parameters:
         sentence: the sentence with people instead of pronouns.
@@ -284,10 +301,6 @@ def _read_sentence(
     changes = [*_changes(message, sentence.text, non_factual, facts, before, vectors, hint)]
     if any(extracted.kind == "corrections" for extracted in changes):
         yield from changes
-        return
-    instruction = find_instruction(sentence, message_chars=len(message.text)) if may_instruct else None
-    if instruction is not None:
-        yield ExtractedItem("preferences", _instruction(message, instruction))
         return
     yield from items
     yield from changes
@@ -310,11 +323,7 @@ def _items(
             continue
         if match.rule.kind == "preference":
             yield from _preferences(message, text, match, factor)
-        elif (
-            match.object
-            and _NEGATED_VALUE.match(match.object) is None
-            and not (match.predicate == "needs to" and _OF_THE_DAY.search(match.object))
-        ):
+        elif match.object and not (match.predicate == "needs to" and _OF_THE_DAY.search(match.object)):
             yield _item(message, match, factor)
 
 
@@ -324,7 +333,7 @@ def _may_be_subject(words: str, text: str) -> bool:
     # `We` in a text of several pages is a company that writes about itself.
     if first in ("i", "my", "we", "our"):
         return first in ("i", "my") or is_of_sender(text)
-    return is_talk(text) and words not in (match["name"] for match in _NAMED_THING.finditer(text))
+    return is_talk(text)
 
 
 def _preferences(message: IncomingMessage, text: str, match: RuleMatch, factor: float) -> Iterator[ExtractedItem]:
@@ -362,8 +371,6 @@ def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) 
         item["type"] = match.rule.type
     if match.rule.type == "task" and names_date(match.object, message.sent_at):
         item["confidence"] = max(item["confidence"], round(_DATED_TASK * confidence_factor, 3))
-    if match.rule.ended:
-        item["valid_until"] = message.sent_at
     end_plan(item, message.sent_at)
     return ExtractedItem("facts", item)
 
@@ -412,7 +419,7 @@ def _changes(
         return
     stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
     last = next((prior for prior in reversed(stated) if prior.session_id == message.session_id), None)
-    for item in find_endings(own, stated, last):
+    for item in find_endings(own, last):
         subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | source)
 

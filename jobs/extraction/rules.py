@@ -39,12 +39,6 @@ def _any(values: Sequence[str]) -> str:
     return "(?:" + "|".join(sorted(values, key=len, reverse=True)) + ")"
 
 
-def _list_of(values: Sequence[str]) -> str:
-    """Return a pattern that matches a list of `values`, such as `piano and guitar`."""
-    value = _any(values)
-    return rf"{value}(?:(?:,|,?\s+and|\s+or)\s+{value})*"
-
-
 #: The pattern of each placeholder of `rules.toml`.
 _PLACEHOLDERS = {
     "place": rf"(?P<place>{_PLACE})",
@@ -59,20 +53,15 @@ _PLACEHOLDERS = {
     "job": rf"(?P<job>(?:[\w-]+\s+){{0,3}}{_any(vocabulary.JOBS)})",
     "pet": rf"(?P<pet>{_any(vocabulary.PETS)}s?)",
     "diet": rf"(?P<diet>{_any(vocabulary.DIETS)})",
-    "food": rf"(?P<food>(?:\\w{{2,12}} )?{_any(vocabulary.FOODS)})",
+    "food": rf"(?P<food>{_any(vocabulary.FOODS)})",
     "medicine": rf"(?P<medicine>{_any(vocabulary.MEDICINES)})",
-    "language": rf"(?P<language>{_list_of(vocabulary.LANGUAGES)})",
-    "play": rf"(?P<play>{_list_of(vocabulary.PLAYS)})",
+    "play": rf"(?P<play>{_any(vocabulary.PLAYS)}(?:(?:,|,?\s+and|\s+or)\s+{_any(vocabulary.PLAYS)})*)",
     "children": rf"(?P<children>{_any(vocabulary.CHILDREN)})",
     "count": rf"(?P<count>{_any(vocabulary.COUNTS)})",
     "many": rf"(?P<many>{_any([count for count in vocabulary.COUNTS if count not in ('a', 'no')])})",
     "phone": r"(?P<phone>\+?\d[\d /()-]{4,18}\d)",
     "amount": r"(?P<amount>[$€£]?\d[\d.,]*(?:\s?(?:[$€£]|[a-z]{3,10}\b(?<!month)(?<!from)))?)",
     "attribute": rf"(?P<attribute>{_any(vocabulary.ATTRIBUTES)})",
-    "value": rf"(?P<value>\d[\w.,/-]{{0,40}}+(?:\s+(?:cm|m|kg|pounds|euros?|dollars))?(?! years?\b| [A-ZÀ-Þ])|(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?{_PLACE}"
-    r"(?: positive| negative)?)",
-    "email": r"(?P<email>[\w.+-]+@[\w-]+(?:\.[\w-]+)+)",
-    "verb": rf"(?P<verb>{_any([verb.strip() for verb in vocabulary.EVENT_VERBS])})",
 }
 #: The subject of a statement, with adverbs after it.
 WHO = re.compile(
@@ -114,8 +103,6 @@ class Rule:
     type: str
     #: The confidence of a fact or the strength of a preference, from 0 to 1.
     confidence: float
-    #: Whether the fact is no longer valid: `I used to live in …`.
-    ended: bool
     #: Predicate and object of a second fact, with placeholders: `a nurse at the clinic`.
     also: tuple[str, str] | None
     #: The pattern after the subject, as it is written in the file.
@@ -227,7 +214,6 @@ def _compiled(kind: Kind, tables: list[dict[str, Any]]) -> Iterator[Rule]:
                 object=table.get("object") or "{" + placeholders[-1] + "}",
                 type=table.get("type", "fact"),
                 confidence=table.get("confidence", table.get("strength", 0.5)),
-                ended=table.get("ended", False),
                 also=(table["also"]["predicate"], table["also"]["object"]) if "also" in table else None,
                 first=pattern.removeprefix("{who} "),
                 length=len(pattern.split()),

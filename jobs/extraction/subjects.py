@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.conversation_state import Conversation
-from recollect.jobs.extraction.entity_names import named_entities
-from recollect.jobs.extraction.name_lexicon import gender_of
+from recollect.jobs.extraction.name_lexicon import gender_of, word_class
 from recollect.jobs.extraction.sentences import sentences
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
@@ -23,6 +22,8 @@ _MENTION = re.compile(
     rf"(?<!\bam )(?<!\bis )(?<!\bwas )(?<!\bas )\b(?:[Mm]y|[Oo]ur|[Aa])\s+(?:\w+\s+)?(?P<relation>{_NOUNS})\b(?!'s)"
     r"(?:,?\s+(?:(?:is\s+)?(?:named|called)\s+)?(?P<name>[A-ZÀ-Þ][\w-]{1,30}))?"
 )
+#: A word that may be a first name.
+_NAME = re.compile(r"\b[A-ZÀ-Þ][\w-]{1,30}")
 _PRONOUN = re.compile(
     r"(?P<before>^|[,;:]\s+|\s-+\s|\b(?i:and|but|so|because|since|now|then|yes|yeah|well|also|actually),?\s+)"
     r"(?P<pronoun>[Hh]e|[Ss]he|[Tt]hey|[Hh]is|[Hh]er|[Tt]heir)\s+(?=[\w'])"
@@ -106,9 +107,9 @@ class Antecedents:
     def mention(self, sentence: str) -> None:
         """Note the people whom a sentence mentions."""
         self._mention_relatives(sentence)
-        for entity in named_entities(sentence):
-            if entity.type == "person" and entity.name != self._speaker:
-                self._note_named(entity.name, is_subject=sentence.startswith(entity.name))
+        for name in _NAME.findall(sentence):
+            if name != self._speaker and word_class(name) == "name":
+                self._note_named(name, is_subject=sentence.startswith(name))
 
     def _mention_relatives(self, text: str) -> None:
         """Note the relatives and pets that a text mentions; after `I am seeing someone`, a pronoun is the unnamed person."""

@@ -1,4 +1,4 @@
 """Summarising: extractive summaries of episodes.
 
-It may use `jobs.derivation` and `jobs.llm`.
+It may use `jobs.extraction`, `jobs.derivation` and `jobs.llm`.
 """

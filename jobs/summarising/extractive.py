@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recollect.jobs.extraction.statements import Embed, read_sentences
 from recollect.jobs.summarising.sentence_content import content, readable, without_code
 from recollect.projections.embeddings.embedder import Vector
 from recollect.projections.embeddings.matrix_product import product
@@ -25,11 +26,18 @@ from recollect.projections.text.words import distinct_words
 _CENTRALITY_WEIGHT = 0.5
 _CONTENT_WEIGHT = 1.5
 _REDUNDANCY_WEIGHT = 0.7
+#: Weights of content and of being worth keeping when the reader has vectors; by words alone it misses `Dad died today`.
+_READ_CONTENT_WEIGHT, _KEEP_WEIGHT = 1.0, 1.0
 _IMPORTANCE_WEIGHT = 0.1
 #: Subtracted from what an assistant says: mostly general knowledge, while the users' words are about themselves.
 _ASSISTANT_COST = 0.4
 #: Content under which a sentence is never added to a summary that has a sentence.
 _CONTENT_MIN = 0.15
+#: The same for one of fewer words than this that the reader would not keep: `will do`, `oh Moira`.
+_WORDS_MIN, _SHORT_CONTENT_MIN, _KEEP_MIN = 3, 0.3, 0.2
+#: Sentences that the reader reads: 0.2 ms each.
+_READ_MAX = 2_000
+_READ_CHARS_MAX = 1_000
 #: Selection ends when less than this share of the budget is left: hardly a sentence fits.
 _REST_SHARE = 0.08
 
@@ -42,7 +50,12 @@ class _Sentence(NamedTuple):
 
 
 def summarise(
-    turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None], tokens_max: int, *, whole: bool = False
+    turns: Sequence[EpisodeRow],
+    vectors: Sequence[Vector | None],
+    tokens_max: int,
+    *,
+    whole: bool = False,
+    embed: Embed | None = None,
 ) -> str:
     """Return a summary of `turns` in at most `tokens_max` tokens: sentences as said, in order, with their speakers.
 
@@ -52,12 +65,15 @@ def summarise(
         vectors: one normalised vector a turn, or None where the turn is not embedded. Without any vector, word
             vectors are used.
         whole: select turns instead of sentences, and put each turn on its own line.
+        embed: embeds the sentences that are likely to matter; without it their words decide.
     """
     sentences = _sentences(turns, whole=whole)
     if not sentences:
         return ""
     rows = _rows(turns, vectors)
-    scores = _scores(turns, sentences, rows)
+    keeps = _keeps(turns, sentences, embed)
+    scores = _scores(turns, sentences, rows, _CONTENT_WEIGHT if embed is None else _READ_CONTENT_WEIGHT)
+    scores = scores if embed is None else scores + _KEEP_WEIGHT * keeps
     selected: list[int] = []
     # Of each turn, the highest similarity to a selected sentence.
     redundancy = np.zeros(len(turns), np.float32)
@@ -74,7 +90,7 @@ def summarise(
             continue
         heappop(heap)
         cost = estimate_tokens(f"{turns[sentences[best].turn].speaker}: {sentences[best].text}. ")
-        if cost <= tokens_left and not (selected and content(sentences[best].text) < _CONTENT_MIN):
+        if cost <= tokens_left and not (selected and _is_filler(sentences[best].text, keeps[best])):
             selected.append(best)
             tokens_left -= cost
             similarities: Vector = product(rows, rows[sentences[best].turn])
@@ -119,7 +135,7 @@ def _rows(turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None]) -> Vect
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-def _scores(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: Vector) -> Vector:
+def _scores(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: Vector, content_weight: float) -> Vector:
     """Return the score of each sentence: its content; and its turn's speaker, importance, similarity to the centre."""
     centre = rows.mean(axis=0)
     centrality = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
@@ -127,12 +143,29 @@ def _scores(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: V
         [
             _CENTRALITY_WEIGHT * centrality[sentence.turn]
             - _ASSISTANT_COST * (turns[sentence.turn].role == "assistant")
-            + _CONTENT_WEIGHT * content(sentence.text)
+            + content_weight * content(sentence.text)
             + _IMPORTANCE_WEIGHT * (turns[sentence.turn].importance - 5)
             for sentence in sentences
         ],
         np.float32,
     )
+
+
+def _keeps(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], embed: Embed | None) -> Vector:
+    """Return the probability that each sentence states something worth keeping; 0 for those of an assistant."""
+    to_assistant = any(turn.role == "assistant" for turn in turns)
+    keeps = np.zeros(len(sentences), np.float32)
+    own = [place for place, part in enumerate(sentences) if turns[part.turn].role != "assistant"][:_READ_MAX]
+    texts = [sentences[place].text[:_READ_CHARS_MAX] for place in own]
+    for place, read in zip(own, read_sentences(texts, to_assistant=to_assistant, embed=embed), strict=True):
+        keeps[place] = max((part.keep for part in read), default=0.0)
+    return keeps
+
+
+def _is_filler(sentence: str, keep: float) -> bool:
+    """Return whether a sentence is not worth the room that is left."""
+    is_short = keep < _KEEP_MIN and len(sentence.split()) < _WORDS_MIN
+    return content(sentence) < (_SHORT_CONTENT_MIN if is_short else _CONTENT_MIN)
 
 
 def _joined(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence]) -> str:

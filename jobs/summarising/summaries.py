@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from recollect.jobs.derivation.derived_events import Summary
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.extraction.extraction_job import sentence_embedding
+from recollect.jobs.extraction.statements import Embed
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
 from recollect.jobs.llm.grounding import Evidence
@@ -57,7 +59,7 @@ def summarise_episodes(
     budget = min(max(_TOKENS_MIN, wanted), _TOKENS_MAX)
     by_version = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     vectors = [by_version.get(turn.version) for turn in turns]
-    text = summary_text(context.llm, namespace, turns, vectors, budget)
+    text = summary_text(context.llm, namespace, turns, vectors, budget, embed=sentence_embedding(context))
     return Summary(text, estimate_tokens(text), source_tokens)
 
 
@@ -69,14 +71,16 @@ def summary_text(
     tokens_max: int,
     *,
     seconds_max: float | None = None,
+    embed: Embed | None = None,
 ) -> str:
     """Return a summary of `turns`: the language model's, or the extracted sentences when it is unusable or poorer.
 
     Parameters:
         vectors: one vector a turn, or None where the turn is not embedded.
         seconds_max: the longest time-out of the request, when a caller waits for the summary.
+        embed: embeds the sentences that are likely to matter, when no caller waits.
     """
-    by_rules = summarise(turns, vectors, tokens_max)
+    by_rules = summarise(turns, vectors, tokens_max, embed=embed)
     by_llm = None if llm is None else _summarise_by_llm(llm, namespace, turns, vectors, tokens_max, seconds_max)
     is_enough = by_llm is not None and estimate_tokens(by_llm) >= ENOUGH_SHARE_MIN * estimate_tokens(by_rules)
     return (by_llm if is_enough else by_rules) or _WORDLESS

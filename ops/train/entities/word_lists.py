@@ -42,6 +42,11 @@ _REGIONS = """
 #: Times that a word occurs in lower case in texts with capitals to be common, and the share of all its occurrences.
 _COUNT_MIN = 2
 _LOWER_SHARE = 0.5
+#: Languages, which are no names.
+_LANGUAGES = """
+    english german french spanish portuguese italian dutch russian polish ukrainian czech swedish norwegian danish
+    finnish greek turkish arabic hebrew hindi urdu bengali chinese mandarin cantonese japanese korean vietnamese thai
+""".split()
 _LATIN = re.compile(r"[^\W\d_][\w'-]+")
 #: Names of one list that no name reader needs: longer ones are addresses, shorter ones initials.
 _CHARS = range(2, 24)
@@ -61,7 +66,7 @@ def write_lists() -> None:
         "n": names - (men ^ women),
         "p": places,
         "w": _common_words(),
-        "c": _calendar() | NOT_NAMES | {word.casefold() for word in (*vocabulary.LANGUAGES, *vocabulary.NOT_NAMES)},
+        "c": _calendar() | NOT_NAMES | {word.casefold() for word in (*_LANGUAGES, *vocabulary.NOT_NAMES)},
     }
     lines = [f"{kind} {'|'.join(sorted(words))}" for kind, words in lists.items()]
     lines.append(f"s {'|'.join(sorted(_short_forms()))}")
