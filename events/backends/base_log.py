@@ -14,7 +14,7 @@ from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import StagedHead
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.encryption.payload_cipher import PayloadCipher
-from recollect.events.envelope import Appended, EventDraft, Head, RecordedEvent
+from recollect.events.envelope import ENCODING_AES, Appended, EventDraft, Head, RecordedEvent
 from recollect.events.errors import (
     EventIdConflict,
     ForeignFile,
@@ -31,6 +31,13 @@ from recollect.events.tracing import span
 _APPENDED = Counter("recollect_events_appended", "Events appended by this process", ("type",))
 _APPEND_SECONDS = Histogram("recollect_append_duration_seconds", "Time of an append, until its events are on disk")
 _CONFLICTS = Counter("recollect_append_conflicts", "Appends refused because the head had moved or the id was taken")
+#: Namespaces in which encrypted events are looked for when there is no key store: new ones, and old ones that are lost.
+_ENCRYPTED_HEADS_MAX = 100
+_LOST_KEYS = (
+    "{path} is missing, and the events of the log are encrypted with its keys; restore that file, or name its folder "
+    "with RECOLLECT_KEYS; or accept that these events stay unreadable: `recollect backup FOLDER`, then "
+    "`recollect restore FOLDER --without-keys`"
+)
 
 
 class GroupCommitLog(ABC):
@@ -47,7 +54,7 @@ class GroupCommitLog(ABC):
         #: The key store; None when the log was opened without one.
         self.keys = keys
         self._encryption = None if keys is None else StagedEncryption(PayloadCipher(keys), encrypts=encrypts)
-        self._needs_keys = encrypts and keys is None
+        self._encrypts = encrypts
         self._listeners: list[Callable[[str], None]] = []
         #: When the last append failed for reasons of the disk or the database, in monotonic seconds; None: it did not.
         self.append_failed_at: float | None = None
@@ -98,6 +105,10 @@ class GroupCommitLog(ABC):
     @abstractmethod
     def head(self, namespace: str) -> Head:
         """Return the newest version; version 0 when the namespace has no events."""
+
+    @abstractmethod
+    def heads(self, *, after: str = "", limit: int = 1_000) -> list[Head]:
+        """Return the heads of up to `limit` namespaces with names over `after`, by name."""
 
     @abstractmethod
     def read_stored(self, namespace: str, *, after: int = 0, limit: int = 1_000) -> list[RecordedEvent]:
@@ -154,8 +165,21 @@ class GroupCommitLog(ABC):
             raise InvalidEvent("give at least one event", field="events")
         if len(drafts) > BATCH_EVENTS_MAX:
             raise TooLarge(f"more than {BATCH_EVENTS_MAX:,} events; send several batches", field="events")
-        if self._needs_keys:
+        if self._encrypts:
+            self._check_keys()
+
+    def _check_keys(self) -> None:
+        """Raise `KeyMissing` when new keys would take the place of a lost key store, whose copy could not come back."""
+        if self.keys is None:
             raise KeyMissing("the log is encrypted, and was opened without a key store; open it with its keys")
+        if self.keys.exists:
+            return
+        for head in self.heads(limit=_ENCRYPTED_HEADS_MAX):
+            for after in {0, head.version - 1}:
+                if any(
+                    event.encoding == ENCODING_AES for event in self.read_stored(head.namespace, after=after, limit=1)
+                ):
+                    raise KeyMissing(_LOST_KEYS.format(path=self.keys.path))
 
 
 def _missing_events(namespace: str, version: int) -> ForeignFile:

@@ -16,6 +16,7 @@ import uuid_utils
 
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import now_us
+from recollect.events.errors import ForeignFile
 
 Scope = Literal["namespace", "subject", "session", "message", "retention"]
 
@@ -83,20 +84,23 @@ class ErasureLedger:
                 "SELECT id, namespace, kind, pseudonyms, reason, requested_by, requested_us, is_complete, record_id "
                 "FROM erasures ORDER BY number"
             ).fetchall()
-        return [
-            Erasure(
-                id=row[0],
-                namespace=row[1],
-                scope=row[2],
-                pseudonyms=tuple(bytes.fromhex(pseudonym) for pseudonym in orjson.loads(row[3])),
-                reason=row[4],
-                requested_by=row[5],
-                requested_us=row[6],
-                is_complete=bool(row[7]),
-                record_id=row[8],
-            )
-            for row in rows
-        ]
+        try:
+            return [
+                Erasure(
+                    id=row[0],
+                    namespace=row[1],
+                    scope=row[2],
+                    pseudonyms=tuple(bytes.fromhex(pseudonym) for pseudonym in orjson.loads(row[3])),
+                    reason=row[4],
+                    requested_by=row[5],
+                    requested_us=row[6],
+                    is_complete=bool(row[7]),
+                    record_id=row[8],
+                )
+                for row in rows
+            ]
+        except ValueError as error:
+            raise ForeignFile(f"{self._keys.path} is damaged ({error}); restore it from a copy") from error
 
     def complete(self, erasure: Erasure, record_id: str | None, sign: Callable[[str | None], bytes]) -> bytes:
         """Store the receipt of an erasure, and return it.

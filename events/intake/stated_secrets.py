@@ -22,23 +22,26 @@ _CODE = (
 #: Words between the name of the secret and the verb: `the code of the flat in Porto is`.
 _GAP = (
     r"(?:[ \t]{1,4}(?:of|for|to|on|at|from|in|von|vom|f[uü]rs?|zum|zur|zu|am|im|beim|des|der|de|del|della|do|da|di|du"
-    r"|pour|para|per|voor|van|na|do|til|för|dla)(?:[ \t]{1,4}[^\s:=,.;!?]{1,30}){1,6}?)?"
+    r"|pour|para|per|voor|van|na|do|til|för|dla|от|для|на|в|к)(?:[ \t]{1,4}[^\s:=,.;!?]{1,30}){1,6}?)?"
 )
 #: What joins a secret to its name, also behind a gap.
 _IS = (
     r"(?:(?:[ \t]{1,4}[^\W\d_]{1,20}){0,2}[ \t]{0,4}(?:[:=：]|=>|->|→)[ \t]{0,4}"
     r"|[ \t]{1,4}(?:is|was|ist|lautet|war|wäre|hei(?:ss|ß)t|es|est|c['’]est|era|è|é|jest|to|är|er|on|je|это|=)"
     r"[ \t]{1,4}(?:(?:now|jetzt|still|jetz|ahora|maintenant|adesso|agora|nu)[ \t]{1,4})?"
+    r"|['’]s[ \t]{1,4}(?:(?:now|still)[ \t]{1,4})?"
     r"|[ \t]{0,4}(?:是|は|은|는)[ \t]{0,4})"
 )
 #: What joins it directly: `changed my PIN to 1234`, `pin 1234`.
 _NEAR = r"[ \t]{1,4}(?:(?:(?:changed|set|reset)[ \t]{1,4})?(?:to|auf|in|a|à)[ \t]{1,4})?(?=\S{0,63}\d)"
+#: The same behind a gap, for what is a number and no year: `the gate code of the cabin 8821`.
+_NEAR_NUMBER = r"[ \t]{1,4}(?=(?!(?:19|20)\d\d(?!\d))\d{4,8}[ \t]{0,2}(?:[\n.,;!?)]|\Z))"
 _QUOTED = r"[\"'“„«`‘][^\"'”“»`’\n]{3,80}[\"'”“»`’]"
 #: Digits in groups.
 _GROUPED = r"\d{2,4}(?:[ -]\d{2,4}){1,4}(?![\w.-])"
 _STATED = re.compile(
     rf"(?<![^\W_])(?:(?P<password>{_ACCESS_WORD})|(?P<pin>{_PIN})|(?P<code>{_CODE}))s?(?!\w)(?:[\"'](?=[ \t]?:))?"
-    rf"(?:{_GAP}(?P<verb>{_IS})|(?P<near>{_NEAR}))"
+    rf"(?:{_GAP}(?P<verb>{_IS})|(?P<near>{_NEAR}|{_GAP}{_NEAR_NUMBER}))"
     rf"(?P<value>{_QUOTED}|{_GROUPED}|[^\s\"'“”„«»`]{{3,64}})",
     re.IGNORECASE,
 )

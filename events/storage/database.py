@@ -167,7 +167,7 @@ def _system_error(error: OSError, path: Path) -> StorageError:
 
 def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
     """Return the `StorageError` for an error of SQLite; None for an error of the program."""
-    if _is_of_full_disk(error, path):
+    if is_of_full_disk(error, path):
         return DiskFull(_DISK_FULL.format(path=path))
     match error:
         case apsw.ReadOnlyError() | apsw.PermissionsError():
@@ -190,7 +190,7 @@ def _storage_error(error: apsw.Error, path: Path) -> StorageError | None:
             return None
 
 
-def _is_of_full_disk(error: BaseException, path: Path) -> bool:
+def is_of_full_disk(error: BaseException, path: Path) -> bool:
     """Return whether a full disk is the reason of an error of SQLite.
 
     SQLite rolls a transaction back when the disk is full. The `ROLLBACK` after it fails with an error in the SQL, whose

@@ -11,6 +11,7 @@ from support.events import message, message_draft
 from support.server import serving
 
 from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.encryption.key_store import KEYS_NAME
 from recollect.events.errors import ForeignFile, InvalidInput, LogRewound
 from recollect.events.integrity.backup import backup, restore
 from recollect.events.integrity.verify import verify
@@ -169,7 +170,28 @@ def test_a_backup_whose_keys_are_missing_is_restored_only_when_that_is_accepted(
     assert recollect("append", "ann", event, data=other).returncode == 0
     assert recollect("restore", str(copy), data=other).returncode == 2
     assert recollect("verify", data=other).returncode == 0
-    assert recollect("restore", str(copy), "--without-keys", data=tmp_path / "accepted").returncode == 0
+    accepted = tmp_path / "accepted"
+    assert recollect("restore", str(copy), "--without-keys", data=accepted).returncode == 0
+    assert recollect("append", "bob", event, data=accepted).returncode == 0
+    assert "a red kite" in recollect("retrieve", "bob", "kite", data=accepted).stdout
+
+
+@pytest.mark.parametrize("namespace", ["ann", "bob"])
+def test_a_lost_key_store_is_not_replaced_by_the_next_append(tmp_path: Path, namespace: str) -> None:
+    data, kept = tmp_path / "data", tmp_path / "keys.kept"
+    event = '{"type":"message.added","payload":{"role":"user","text":"a red kite"}}'
+    assert recollect("append", "ann", event, data=data).returncode == 0
+    (data / KEYS_NAME).rename(kept)
+
+    refused = recollect("append", namespace, event, data=data)
+    assert refused.returncode == 2
+    assert "is missing, and the events of the log are encrypted with its keys" in refused.stderr
+    assert not (data / KEYS_NAME).exists()
+    assert recollect("verify", data=data).returncode == 0
+
+    kept.rename(data / KEYS_NAME)
+    assert recollect("append", namespace, event, data=data).returncode == 0
+    assert "a red kite" in recollect("retrieve", namespace, "kite", data=data).stdout
 
 
 def test_keys_of_archived_events_are_looked_for_and_destroyed_ones_are_not_missing(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log
 from recollect.events.backends.staged_encryption import StagedEncryption
+from recollect.events.encryption.erasure_ledger import ErasureLedger
 from recollect.events.encryption.key_store import KEYS_NAME, KeyStore
 from recollect.events.encryption.master_key import KeyOptions, LocalMasterKey
 from recollect.events.encryption.payload_cipher import PayloadCipher
@@ -154,6 +155,16 @@ def test_keys_are_wrapped_by_a_master_key_which_is_then_needed(open_encrypted: O
     for master in (None, LocalMasterKey(bytes(32))):
         with closing(open_encrypted(master=master)) as log, pytest.raises(KeyMissing):
             log.read("a")
+
+
+def test_a_damaged_list_of_erasures_is_called_damaged(tmp_path: Path) -> None:
+    with closing(KeyStore(tmp_path)) as keys:
+        ledger = ErasureLedger(keys)
+        ledger.add("a", "subject", ["Ann"], reason=None, requested_by=None)
+        with keys.transaction() as connection:
+            connection.execute("UPDATE erasures SET pseudonyms = ''")
+        with pytest.raises(ForeignFile, match="is damaged"):
+            ledger.erasures()
 
 
 def test_the_key_store_is_readable_by_its_owner_alone(tmp_path: Path) -> None:

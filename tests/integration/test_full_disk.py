@@ -17,9 +17,13 @@ from support.server import recollect_process
 
 from recollect import Recollect
 from recollect.api.settings import load_settings
+from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import DiskFull
 from recollect.events.storage import database
 from recollect.events.storage.database import storage_errors
+from recollect.events.validation import drafts
+from recollect.projections.projector import projector
+from recollect.projections.read_models.read_models import ReadModels
 
 #: Commands that read. What they need for it may be there already.
 _READING = (
@@ -109,6 +113,22 @@ def test_a_transaction_that_the_full_disk_ended_is_an_error_of_the_disk(disk: Pa
         for _ in range(1_000):
             connection.execute("INSERT INTO texts VALUES (randomblob(20000))")
     connection.close()
+
+
+def test_a_full_disk_is_no_attempt_at_an_event_that_kills_its_worker(
+    log: SqliteLog, models: ReadModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fills_the_disk(*_: object) -> None:
+        raise apsw.FullError("database or disk is full")
+
+    log.append("full", drafts([message("I live in Porto")]))
+    with monkeypatch.context() as patched:
+        patched.setattr(projector, "apply_event", fills_the_disk)
+        for _ in range(projector.ATTEMPTS_MAX + 2):
+            with pytest.raises(DiskFull):
+                models.catch_up("full")
+    progress = models.catch_up("full")
+    assert (progress.parked, progress.behind) == (None, 0)
 
 
 def test_an_error_of_the_input_on_a_disk_with_room_is_not_called_a_full_disk(tmp_path: Path) -> None:

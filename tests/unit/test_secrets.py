@@ -17,6 +17,7 @@ from recollect.events.intake.private_sections import remove_private
 from recollect.events.intake.screening import SecretPolicies, matching_policy, screen
 from recollect.events.intake.secret_formats import may_have_format, secrets_by_format
 from recollect.events.intake.secrets import find_secrets
+from recollect.events.intake.stated_secrets import stated_secrets
 
 _LINES = (Path(__file__).parents[1] / "data" / "secrets.txt").read_text(encoding="utf-8").splitlines()
 _CASES = [tuple(line.replace("⟦⟧", "").split(" | ", 1)) for line in _LINES if not line.startswith("#")]
@@ -146,3 +147,21 @@ def test_no_text_with_a_secret_is_skipped(secret: str, before: str) -> None:
 @pytest.mark.parametrize("text", ["We met in 2019.", "at 10:30, gate B 42", "2026-11-22", "it costs 1,000 or 12 345"])
 def test_years_times_and_prices_are_skipped(text: str) -> None:
     assert not may_have_format(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("door code's 5521 now", "5521"),
+        ("the wifi password’s blueberry99", "blueberry99"),
+        ("gate code of the cabin 8821", "8821"),
+        ("код от двери 7410", "7410"),
+        ("the password's expired", None),
+        ("the PIN's on the paper", None),
+        ("the error code's 5021", None),
+        ("the code of the project has 4000 lines", None),
+        ("I wrote code for the bank in 1999", None),
+    ],
+)
+def test_a_code_behind_a_contraction_or_after_the_place_that_it_opens(text: str, secret: str | None) -> None:
+    assert [text[found.start : found.end] for found in stated_secrets(text)] == ([] if secret is None else [secret])
