@@ -89,8 +89,6 @@ class Restored:
     groups: list[str] = field(default_factory=list[str])
     #: The ids of facts that the edit added, and that later statements state as well.
     kept_ids: list[str] = field(default_factory=list[str])
-    #: Whether evidence about entities changed.
-    has_entities: bool = False
 
 
 class EditChanges:
@@ -140,7 +138,6 @@ class EditChanges:
             changes = [change.inverted() for change in changes]
         restored = Restored(
             groups=[group for group, state in states.items() if self._state(group) != state[0 if again else 1]],
-            has_entities=any(change.table.startswith("entity_") for change in changes),
         )
         episodes = self._indexed_episodes(changes)
         self._connection.executemany(UNINDEX_EPISODE, episodes)

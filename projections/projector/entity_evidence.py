@@ -16,6 +16,8 @@ _SPEAKER = ""
 #: Confidence of a stated type, in hundredths.
 STATED = 100
 
+#: The entities that wrote a message by a name of a person.
+SPEAKERS = "SELECT entity_id FROM entity_evidence WHERE source = ''"
 _ADD = """
 INSERT INTO entity_evidence (entity_id, type, source, confidence, at_us) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (entity_id, type, source) DO UPDATE SET
@@ -36,8 +38,6 @@ class EntityEvidence:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-        #: Whether a row has changed.
-        self.changed = False
 
     def add_type(self, entity_id: int, type: str, confidence: float, sources: Sequence[str], at_us: int) -> None:
         """Add the evidence of an event for a type; `other` is no evidence.
@@ -50,12 +50,10 @@ class EntityEvidence:
             hundredths = round(confidence * 100)
             rows = [(entity_id, type, source, hundredths, at_us) for source in sources[:_SOURCES_MAX]]
             self._connection.executemany(_ADD, rows)
-            self.changed = True
 
     def add_speaker(self, entity_id: int) -> None:
         """Add the evidence that an entity wrote a message, so that it is a person unless another type is stated."""
         self._connection.execute(_ADD_SPEAKER, (entity_id, _SPEAKER, STATED))
-        self.changed = self.changed or self._connection.changes() > 0
 
     def add_link(self, entity_id: int, other_id: int, sources: Sequence[str], stated_version: int) -> None:
         """Add the evidence that two entities are one.
@@ -65,13 +63,11 @@ class EntityEvidence:
         """
         rows = [(entity_id, other_id, source, stated_version) for source in sources[:_SOURCES_MAX]]
         self._connection.executemany(_LINK, rows)
-        self.changed = True
 
     def separate(self, first: str, second: str, version: int) -> None:
         """Record that two names are not of one entity."""
         first, second = sorted((first.casefold(), second.casefold()))
         self._connection.execute(_SEPARATE, (first, second, version))
-        self.changed = True
 
     def forget_source(self, event_id: str) -> None:
         """Remove the evidence of a forgotten event."""

@@ -315,7 +315,6 @@ def _edit_undone(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any
 def _restore(batch: WriteBatch, event: RecordedEvent, edit_id: str, again: bool) -> None:
     """Restore rows, and write the facts and preferences again about which something else was stated since."""
     restored = batch.edits.restore(event, edit_id, again=again)
-    batch.entities.changed |= restored.has_entities
     # A correction may be about every value of a topic, which have groups of their own.
     of_topics = [row.group for topic in restored.groups for row in batch.facts.rows.select("topic = ?", topic)]
     batch.facts.refresh_groups(event, [*dict.fromkeys(of_topics)])

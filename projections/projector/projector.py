@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,9 +18,11 @@ import apsw
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import RecordedEvent
 from recollect.events.instruments import Counter, Histogram
+from recollect.events.storage.database import is_of_full_disk
 from recollect.events.tracing import Span, hidden_namespace, is_tracing, span
 from recollect.projections.projector.event_handlers import apply_event
-from recollect.projections.projector.write_batch import EntityNames, WriteBatch
+from recollect.projections.projector.known_entities import KnownEntities
+from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.schema.schema import read_state
 
 #: Of all projectors; others than the read models observe it with their name.
@@ -64,7 +66,7 @@ class Projector:
         self._namespace = namespace
         self._connection = connection
         self._path = path
-        self._names: EntityNames | None = None
+        self._names: KnownEntities | None = None
         #: The state of the read model at the last refresh.
         self.row = read_state(connection)
 
@@ -91,7 +93,9 @@ class Projector:
             return 0
         try:
             self._project(events)
-        except apsw.Error:
+        except apsw.Error as error:
+            if is_of_full_disk(error, self._path):
+                self._uncount_attempt()
             raise
         except Exception as error:
             if len(events) > 1:
@@ -116,6 +120,12 @@ class Projector:
         self.row = replace(self.row, attempts=self.row.attempts + 1)
         return True
 
+    def _uncount_attempt(self) -> None:
+        """Undo the count of an attempt that a full disk ended: no event is the reason, and there will be room again."""
+        # What was rolled back leaves room for it; without it, the attempt stays counted.
+        with suppress(apsw.Error), self._transaction():
+            self._connection.execute("UPDATE read_model SET attempts = max(0, attempts - 1)")
+
     def _project(self, events: Sequence[RecordedEvent]) -> None:
         """Apply a batch and move the checkpoint in one transaction; nothing when another process was faster."""
         started = time.perf_counter()
@@ -123,7 +133,7 @@ class Projector:
             with self._apply_span(events), self._transaction():
                 if read_state(self._connection).checkpoint != self.row.checkpoint:
                     return
-                self._names = self._names or EntityNames(self._connection)
+                self._names = self._names or KnownEntities(self._connection)
                 batch = WriteBatch(self._connection, self._names)
                 for event in events:
                     apply_event(batch, event)

@@ -28,6 +28,7 @@ from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.facts import Facts
 from recollect.projections.projector.knowledge import Knowledge
+from recollect.projections.projector.known_entities import KnownEntities
 from recollect.projections.projector.memory_care import MemoryCare
 from recollect.projections.projector.preferences import Preferences
 from recollect.projections.projector.session_rows import (
@@ -113,29 +114,16 @@ class _Description:
     metadata: str | None = None
 
 
-class EntityNames(dict[str, int]):
-    """The ids of all entities by case-folded name, and the id of the next new entity.
-
-    A projector keeps them between batches, since a namespace may have thousands of entities. They are valid until
-    another process applies events.
-    """
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        super().__init__(connection.execute("SELECT name, entity_id FROM entity_names"))
-        row: tuple[Any, ...] = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entities").fetchall()[0]
-        self.next_id = row[0]
-
-
 class WriteBatch:
     """The changes of a batch of events; a replay uses one write batch for the whole log.
 
     Parameters:
         connection: the read model, in the transaction of the batch.
-        names: the entities so far. The batch adds to it, so the caller drops it after a rollback.
+        names: the entities so far. The batch adds to them, so the caller drops them after a rollback.
         new: whether the read model is empty; the batch reads no rows then.
     """
 
-    def __init__(self, connection: apsw.Connection, names: EntityNames, *, new: bool = False) -> None:
+    def __init__(self, connection: apsw.Connection, names: KnownEntities, *, new: bool = False) -> None:
         self._connection = connection
         self._names = names
         self._new = new
@@ -163,14 +151,12 @@ class WriteBatch:
         self._settings: dict[str, str] = {}
         #: Bindings of `_ADD_SUMMARY`.
         self._summaries: list[dict[str, Any]] = []
-        #: Version of the last event that changed knowledge; 0: none in this batch.
+        #: Version of the last event that changed knowledge, or who takes part in conversations; 0: none in this batch.
         self.knowledge_version = 0
         #: Updates of existing rows.
         self.deferred = DeferredUpdates(connection, new=new)
         self.episode_updates = EpisodeUpdates(connection, self.deferred)
         self.entities = EntityEvidence(connection)
-        #: Speakers with a name in this batch.
-        self._speakers: set[int] = set()
         self.endings = FactEndings(connection)
         self.facts = Facts(connection, self.endings)
         self.preferences = Preferences(connection, self.endings)
@@ -340,7 +326,7 @@ class WriteBatch:
 
     def resolve(self) -> None:
         """Compute types and merges of entities when something about them has changed, after all other changes."""
-        if self.knowledge_version or self.entities.changed:
+        if self.knowledge_version:
             resolve_entities(self._connection)
 
     def write_episodes(self) -> None:
@@ -398,11 +384,19 @@ class WriteBatch:
                 self._mentions.append((entity_id, event.version))
 
     def _count_message_by(self, event: RecordedEvent, name: str) -> None:
-        """Count a message by the speaker `name`, who is a person when it looks like a name and not like an id."""
-        entity_id = self._names.get(name.casefold()) or self._entity(event, name)
+        """Count a message by the speaker `name`, who is a person when it looks like a name and not like an id.
+
+        The first one changes knowledge: what is known of a speaker is ranked as that of who asks.
+        """
+        names = self._names
+        entity_id = names.get(name.casefold()) or self._entity(event, name)
         self._count(event, entity_id).spoken += 1
-        if entity_id not in self._speakers and name[:1].isupper() and name.replace(" ", "").isalpha():
-            self._speakers.add(entity_id)
+        if entity_id not in names.speakers:
+            names.speakers.add(entity_id)
+            self.knowledge_version = event.version
+        if entity_id not in names.named_speakers and name[:1].isupper() and name.replace(" ", "").isalpha():
+            names.named_speakers.add(entity_id)
+            self.knowledge_version = event.version
             self.deferred.add(event, lambda: self.entities.add_speaker(entity_id))
 
     def _entity(self, event: RecordedEvent, name: str) -> int:
@@ -415,9 +409,10 @@ class WriteBatch:
             self._new_entities.append((entity_id, name, event.occurred_at_us, event.occurred_at_us))
             self._add_name(key, entity_id)
             role = role_name(name)
+            if role is not None or key == "user":
+                # Both are people by their names, and that of `Ann's mom` is resolved by that of Ann.
+                self.knowledge_version = event.version
             if role is not None:
-                # The entity of `Ann's mom` is a person, and is resolved by that of Ann.
-                self.entities.changed = True
                 self._entity(event, name[: len(role.owner)])
         return entity_id
 

@@ -217,6 +217,11 @@ class EntityQueries:
         )
         return fetch_values(self._connection, statement, (limit,))
 
+    def last_seen_us(self, name: str) -> int:
+        """Return the time of the last event that names an entity."""
+        statement = "SELECT last_seen_us FROM entities JOIN entity_names ON entity_id = id WHERE entity_names.name = ?"
+        return fetch_value(self._connection, statement, (name.casefold(),))
+
     def document_relations(self) -> list[DocumentRelation]:
         """Return the relations of all documents."""
         return [DocumentRelation(*row) for row in fetch_tuples(self._connection, _DOCUMENT_RELATIONS)]

@@ -106,18 +106,22 @@ _EPISODE_RATINGS = "SELECT version, rating FROM ratings JOIN episodes ON id = me
 # repeat, replace, end or correct them.
 _LATEST_STATEMENTS = """
 SELECT session_id, speaker, subject, predicate, object, known.text AS text, known.kind AS kind, is_preference FROM (
-    SELECT id, subject, predicate, object, coalesce(statement, '') AS text, statement_kind AS kind,
-        0 AS is_preference, json_extract(source_events, '$[0]') AS source, updated_at_us AS at_us
-    FROM facts WHERE status = 'active'
-    UNION ALL
-    SELECT id, '', '', value, '', iif(standing, 'rule', 'preference'),
-        1, json_extract(source_events, '$[0]'), updated_at_us
-    FROM preferences WHERE status = 'active'
-    UNION ALL
-    SELECT r.id, a.name, r.type, b.name, '', 'relation', 0, json_extract(r.source_events, '$[0]'), r.updated_at_us
-    FROM relationships AS r JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id
-    WHERE r.status = 'active'
-) AS known JOIN episodes ON episodes.id = source WHERE version <= ? ORDER BY at_us DESC, known.id DESC LIMIT ?
+    SELECT * FROM (
+        SELECT id, subject, predicate, object, coalesce(statement, '') AS text, statement_kind AS kind,
+            0 AS is_preference, json_extract(source_events, '$[0]') AS source, updated_at_us AS at_us
+        FROM facts WHERE status = 'active' ORDER BY key DESC LIMIT ?1
+    )
+    UNION ALL SELECT * FROM (
+        SELECT id, '', '', value, '', iif(standing, 'rule', 'preference'),
+            1, json_extract(source_events, '$[0]'), updated_at_us
+        FROM preferences WHERE status = 'active' ORDER BY key DESC LIMIT ?1
+    )
+    UNION ALL SELECT * FROM (
+        SELECT r.id, a.name, r.type, b.name, '', 'relation', 0, json_extract(r.source_events, '$[0]'), r.updated_at_us
+        FROM relationships AS r JOIN entities AS a ON a.id = source_id JOIN entities AS b ON b.id = target_id
+        WHERE r.status = 'active' ORDER BY r.key DESC LIMIT ?1
+    )
+) AS known JOIN episodes ON episodes.id = source WHERE version <= ?2 ORDER BY at_us DESC, known.id DESC LIMIT ?1
 """
 #: Statements for the memories that can become stale or be merged, by kind, with the columns of `ActiveMemory`.
 _ACTIVE_MEMORIES = {
@@ -295,7 +299,7 @@ class KnowledgeQueries:
         Parameters:
             through: version of the last message whose statements are returned.
         """
-        return fetch_records(self._connection, PriorStatement, _LATEST_STATEMENTS, (through, limit))[::-1]
+        return fetch_records(self._connection, PriorStatement, _LATEST_STATEMENTS, (limit, through))[::-1]
 
     def active_memories(self) -> list[ActiveMemory]:
         """Return the memories that can become stale or be merged, ordered by kind and id."""

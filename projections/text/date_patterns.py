@@ -296,7 +296,8 @@ _ENGLISH: tuple[Row, ...] = (
     ("unit", rf"(?:this )?{_SIDE} {_WHAT}", meanings.side_unit),
     ("month", rf"{_SIDE} {_MONTH}", meanings.side_month),
     ("season", rf"{_SIDE} {_SEASON}", meanings.season),
-    ("season", rf"(?:(?:{_IN}) )?(?:the )?{_SEASON}{_OF_YEAR}", meanings.season),
+    # A bare `fall` is a verb: `when did I fall?`.
+    ("season", rf"(?!fall\b(?!,? (?:of |in )?(?:19|20)\d\d))(?:(?:{_IN}) )?(?:the )?{_SEASON}{_OF_YEAR}", meanings.season),
     ("quarter", rf"(?:in )?(?:the )?{_ORDER} (?P<unit>quarter){_OF_YEAR}", meanings.quarter),
     ("quarter", rf"q(?P<order>[1-4]){_OF_YEAR}", meanings.quarter),
     ("month", rf"(?:(?:{_IN})[ -])(?:the month of )?{_MONTH}{_OF_YEAR}", meanings.month),

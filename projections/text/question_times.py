@@ -25,6 +25,8 @@ _OPEN_DAYS = ((7, 60), (92, 366), (36_525, 3_660))
 #: The probability from which a time in the next days keeps a question's date from limiting the search.
 _CONTESTED_MIN = 0.8
 _CONTESTED_WITHIN = timedelta(days=8)
+#: The same of a question in the present, for a time at any distance.
+_CONTESTED_PRESENT_MIN = 0.5
 #: Characters before a date that are read for its relation, such as `before the`.
 _RELATION_CHARS = 16
 
@@ -43,6 +45,13 @@ _UPCOMING = re.compile(
     # Chinese and Japanese
     r"什么(?:安排|计划|打算|事要)|有(?:什么)?安排|要做什么|待办|予定",
     re.IGNORECASE,
+)
+#: A question whose first verb is a modal one or in the present: about a time that is not over, its answer was said
+#: at any time, and need not name it: `may I go running this week?`.
+_PRESENT = re.compile(
+    r"\A(?!.{0,300}\b(?:did|was|were|said|war|waren|hatte)\b)\W*+(?:[\w']++\W++){0,3}?(?:can|could|may|might|must|shall|should|will|would|do|does|am|is|are|"
+    r"kann|können|darf|dürfen|soll|sollen|muss|müssen|wird|werden|werde|ist|sind|bin)\b",
+    re.IGNORECASE | re.DOTALL,
 )
 _PREVIOUS_SESSION = re.compile(
     r"\b(?:(?:beim |unser(?:em|es|e)? )letzte[ns]? (?:mal|gespräch)|worüber haben wir (?:zuletzt|letztes mal)|"
@@ -146,16 +155,18 @@ def question_times(text: str, asked_at: datetime) -> QuestionTimes:
         return QuestionTimes(ranges=(), previous_session=False, scope=None, whole_scope=None, upcoming=False)
     plain = text.replace("’", "'")
     upcoming = _UPCOMING.search(plain) is not None
+    is_present = not upcoming and _PRESENT.search(plain) is not None
     dates = _dates(text, asked_at, is_upcoming=upcoming)
     ranges = _resolved(text, dates, asked_at)
     is_scope = (
         len(ranges) == 1
         and not _is_of_thing(plain, dates)
-        and not _is_contested(text, dates, asked_at)
+        and not _is_contested(text, dates, asked_at, is_present=is_present)
         and not any(_is_any_day(plain, date) or _is_of_other_clause(plain, date) for date in dates)
     )
     whole_scope = ranges[0] if is_scope else None
-    scope = whole_scope if whole_scope is not None and _is_adverbial(plain, dates) else None
+    is_limit = whole_scope is not None and not (is_present and whole_scope.end > asked_at)
+    scope = whole_scope if is_limit and _is_adverbial(plain, dates) else None
     if not ranges and upcoming:
         ranges = [DateRange("", today, horizon)]
     elif not ranges and today.year > 1 and (recent := _RECENT.search(text)) is not None:
@@ -190,11 +201,17 @@ def _probable(text: str, asked_at: datetime, *, is_upcoming: bool) -> list[DateR
     ]
 
 
-def _is_contested(text: str, dates: Sequence[DateRange], asked_at: datetime) -> bool:
-    """Return whether the same words would mean another time in a message: `what is my class on Friday?`."""
+def _is_contested(text: str, dates: Sequence[DateRange], asked_at: datetime, *, is_present: bool) -> bool:
+    """Return whether the same words would mean another time in a message: `what is my class on Friday?`.
+
+    Parameters:
+        is_present: whether the question is in the present, so that this time may be far ahead.
+    """
     tops = {date.position: date.candidates[0] for date in read_dates(text, asked_at)}
     return any(
-        top.start != date.start and top.probability >= _CONTESTED_MIN and top.end - asked_at <= _CONTESTED_WITHIN
+        top.start != date.start
+        and top.probability >= (_CONTESTED_PRESENT_MIN if is_present else _CONTESTED_MIN)
+        and (is_present or top.end - asked_at <= _CONTESTED_WITHIN)
         for date in dates
         if (top := tops.get(date.position)) is not None
     )

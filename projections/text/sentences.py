@@ -7,16 +7,20 @@ from collections.abc import Iterator
 
 #: Signs that end a sentence, in Western, Chinese and Japanese texts.
 END_SIGNS = ".!?…。！？"
-#: German months after a day with a full stop, "am 14. März"; those that are English too only after "am".
+#: German months after a day with a full stop, "am 14. März"; those that are English too only after a preposition.
 _GERMAN_MONTHS = "Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember|januar|februar|märz|mai|juni|juli|oktober|dezember"
 _SHARED_MONTHS = "[Aa]pril|[Aa]ugust|[Ss]eptember|[Nn]ovember"
 #: The end of a sentence: white space after its end sign and closing quote, or a line break. Punctuation inside a number
 #: or an abbreviation does not end a sentence; Chinese and Japanese sentences end without a space.
 _END = re.compile(
     rf"(?:(?<=[{END_SIGNS}])|(?<=[.!?…][\"'”’)\]]))(?<!\b[A-Z]\.)"
-    rf"(?<!\d\.(?=\s(?:{_GERMAN_MONTHS})\b))(?<!\bam \d\.(?=\s(?:{_SHARED_MONTHS})))"
-    rf"(?<!\bam \d\d\.(?=\s(?:{_SHARED_MONTHS})))"
-    r"(?<!\b(?:Mr|Ms|Dr|St|Sr|mr|ms|dr|vs)\.)(?<!\b(?:Mrs|mrs|Dra|Sra|etc|e\.g|i\.e)\.)\s+"
+    rf"(?<!\d\.(?=\s(?:{_GERMAN_MONTHS})\b))"
+    + "".join(
+        rf"(?<!\b(?:{words}) {digits}\.(?=\s(?:{_SHARED_MONTHS})\b))"
+        for words in ("am|ab", "zum|vom|bis|den|der|dem")
+        for digits in (r"\d", r"\d\d")
+    )
+    + r"(?<!\b(?:Mr|Ms|Dr|St|Sr|mr|ms|dr|vs)\.)(?<!\b(?:Mrs|mrs|Dra|Sra|etc|e\.g|i\.e)\.)\s+"
     r"|\n+|(?<=[。！？])"
 )
 #: Characters before the first word of a sentence, a clause or a quotation, except white space. A change of this set

@@ -34,6 +34,7 @@ _TIMES = frozenset(
 )
 
 
+@lru_cache(maxsize=8_192)
 def stem(word: str) -> str:
     """Return the common form of a case folded word."""
     if word in _IRREGULAR:

@@ -351,3 +351,29 @@ def test_parts_of_dates_names_of_events_and_quotations_are_never_sure(text: str)
 
 def test_a_season_that_says_the_kind_of_a_thing_limits_no_search() -> None:
     assert question_times("how long ago did I put on the summer tyres?", _ASKED).scope is None
+
+
+@pytest.mark.parametrize("question", ["When did I fall?", "why did the vase fall off the shelf?"])
+def test_a_verb_that_is_spelled_like_a_season_is_no_time(question: str) -> None:
+    times = question_times(question, _ASKED)
+    assert (times.ranges, times.scope) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("question", "limits"),
+    [
+        ("Am I allowed to lift boxes this month?", False),
+        ("Which room is the seminar in this week?", False),
+        ("Darf ich diese Woche joggen?", False),
+        ("who is coming for dinner at Christmas?", False),
+        ("What did I cook this week?", True),
+        ("How many miles did I run this month?", True),
+        ("Where did I live in January?", True),
+        ("What do I have on Thursday?", True),
+    ],
+)
+def test_a_question_in_the_present_is_not_limited_to_what_was_said_in_a_time_that_is_not_over(
+    question: str, limits: bool
+) -> None:
+    times = question_times(question, _ASKED)
+    assert (times.scope is not None) == limits

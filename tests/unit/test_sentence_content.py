@@ -62,3 +62,8 @@ def test_what_the_user_said_is_kept_before_the_words_of_an_assistant() -> None:
 def test_a_summary_says_nothing_twice_and_ends_each_sentence() -> None:
     turns = plain_rows(["we sold the boat for 900", "ok", "we sold the boat for 900", "Clara bought it"])
     assert summarise(turns, [None] * 4, 60) == "we sold the boat for 900. Clara bought it"
+
+
+def test_a_death_is_kept_and_what_is_said_in_passing_is_not() -> None:
+    said = ["bad news. grandpa died on thursday", "oh Tadeo", "a stroke", "hugs", "will do", "see ya!"]
+    assert summarise(plain_rows(said), [None] * len(said), 40) == "grandpa died on thursday"

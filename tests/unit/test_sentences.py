@@ -18,6 +18,15 @@ def test_sentences_end_at_signs_and_lines_but_not_in_abbreviations_and_numbers()
     ]
 
 
+def test_a_german_day_with_its_month_is_no_end_of_a_sentence() -> None:
+    text = "ab 1. September, bis zum 3. April und vom 14. August an. Er war Nummer 1. September ist schön."
+    assert split_sentences(text) == [
+        "ab 1. September, bis zum 3. April und vom 14. August an.",
+        "Er war Nummer 1.",
+        "September ist schön.",
+    ]
+
+
 @given(st.text(st.sampled_from('ab. \n。!?"J')))
 def test_sentences_one_after_the_other_are_the_same(text: str) -> None:
     assert [*iterate_sentences(text)] == split_sentences(text)
