@@ -137,7 +137,8 @@ def restore(
 
     log = _log_file(context)
     settings = load_cli_settings(context.obj)
-    store = open_key_store(settings.storage.data, settings.storage.key_options).path
+    key_file = open_key_store(settings.storage.data, settings.storage.key_options)
+    store = key_file.path
     before = read_log_id(settings.storage.data)
     key_store = None if without_keys else keys or store
     with serving_lock(settings.storage.data), progress_bars() as progress:
@@ -154,6 +155,10 @@ def restore(
                 )
         if keys is not None:
             restore_keys(keys, store)
+        elif without_keys:
+            # A new key store says that the old one is not waited for.
+            with closing(key_file), key_file.transaction():
+                pass
         repeated = _repeat_erasures(context)
     echo(f"{events} events, verified, are in {log}")
     if repeated:

@@ -23,6 +23,7 @@ from recollect.api.cli import (
     log_commands,
     mcp_commands,
     memory_commands,
+    reading_command,
     token_commands,
 )
 from recollect.api.cli.benchmark_commands import app as bench_app
@@ -92,6 +93,7 @@ app.command()(memory_commands.export)
 app.command()(memory_commands.embed)
 app.command()(memory_commands.replay)
 app.command()(compaction_commands.compact)
+app.command()(reading_command.read)
 app.command()(log_commands.init)
 app.command()(log_commands.verify)
 app.command()(log_commands.backup)

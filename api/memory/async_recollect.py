@@ -51,6 +51,7 @@ from recollect.events.progress import OnPartProgress, no_progress
 from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window
+from recollect.jobs.extraction.llm_rereading import Rereading
 from recollect.jobs.queue.nightly import Compaction
 from recollect.jobs.queue.settlement import Settlement
 from recollect.projections.queries.queried_episodes import TierTotals
@@ -310,6 +311,19 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
         """Do what `Recollect.compact` does; `on_progress` is called in another thread."""
         return await asyncio.to_thread(
             self.memory.compact, namespace, now=now, dry_run=dry_run, on_progress=on_progress
+        )
+
+    async def read_again(
+        self,
+        namespace: str,
+        *,
+        model: str | None = None,
+        switch: bool = False,
+        on_progress: OnPartProgress = no_progress,
+    ) -> Rereading:
+        """Do what `Recollect.read_again` does; `on_progress` is called in another thread."""
+        return await asyncio.to_thread(
+            self.memory.read_again, namespace, model=model, switch=switch, on_progress=on_progress
         )
 
     async def settle(

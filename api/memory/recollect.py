@@ -23,6 +23,7 @@ from recollect.api.memory.forget_answer import forget_answer
 from recollect.api.memory.memory_editing import MemoryEditing
 from recollect.api.memory.memory_erasing import MemoryErasing
 from recollect.api.memory.memory_lists import MemoryLists
+from recollect.api.memory.memory_rereading import MemoryRereading
 from recollect.api.memory.memory_review import MemoryReview
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.memory.subject_export import SubjectExporting
@@ -74,7 +75,7 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryReview, SubjectExporting, Turns):
+class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, MemoryReview, SubjectExporting, Turns):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:

@@ -131,7 +131,8 @@ class KnowledgeSearch:
         required = _required_items(context, probabilities)
         probabilities[required] = _DIETARY_PROBABILITY
         rows = np.flatnonzero((measured.is_match() & (probabilities > 0)) | required)
-        return _matches(knowledge, rows, probabilities, measured, required)
+        matches = _matches(knowledge, rows, probabilities, measured, required)
+        return [match._replace(item=_as_last_seen(context, match.item)) for match in matches]
 
     def measure(self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None) -> KnowledgeMeasures:
         """Return the measures of every item for a query.
@@ -369,6 +370,13 @@ def _required_items(context: SearchContext, probabilities: Vector) -> Mask:
     if context.query.intent.meal:
         required[context.index.knowledge.dietary_rows] = True
     return required & (probabilities > 0)
+
+
+def _as_last_seen(context: SearchContext, item: KnowledgeItem) -> KnowledgeItem:
+    """Return an item with its present time: each message that names an entity changes it, and no message the index."""
+    if item.kind != "entity":
+        return item
+    return item._replace(occurred_at_us=context.snapshot.entities.last_seen_us(item.id))
 
 
 def _matches(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSe
 from recollect.api.retrieval.neighbouring_turns import with_neighbours
 from recollect.api.retrieval.profile import profile
 from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
+from recollect.api.retrieval.ranking.newest_first import newest_first
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import (
     answer_measures,
@@ -93,7 +95,7 @@ class NamespaceSearch:
         """Return the result of a search with vectors, or by keywords alone."""
         request = context.request
         kinds = request.kinds
-        if statements := profile(context):
+        if statements := profile(context, partial(_is_requested, context)):
             return SearchResult(context, statements, 1.0, None, [])
         ranked = None
         if request.query.strip() and (kinds is None or "episode" in kinds):
@@ -164,6 +166,8 @@ class NamespaceSearch:
             items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
         if self._reranker is not None and items:
             items = self._reranker.rerank(context.query.question, items, context.budget)
+        if ranked.signals.semantics is not None:
+            items = newest_first(context, items)
         return items, float(probability(np.array([answer_logit]))[0])
 
     def _query_vector(self, context: SearchContext) -> Vector | None:

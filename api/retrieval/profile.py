@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.result_items import knowledge_item
@@ -19,35 +22,63 @@ _TOPICS = {
     "identity": 4, "home": 3, "work": 4, "relation": 5, "health": 4, "preference": 4, "possession": 3, "habit": 3,
     "decision": 2, "task": 3, "plan": 4, "event": 3, "other": 2,
 }  # fmt: skip
-#: The topics that say who a person is, and the statements of each at the start of a session.
-_LIFE = ("identity", "home", "work", "relation", "health")
-_OF_TOPIC_AT_START = 2
+#: The place of each topic.
+_ORDER = {topic: place for place, topic in enumerate(_TOPICS)}
+#: The topics that say who a person is, each with the most statements at the start of a session.
+_LIFE = {"identity": 2, "home": 2, "work": 2, "relation": 2, "health": 2}
 #: Statements under which the messages say more.
 _STATEMENTS_MIN = 4
 _KINDS = ("fact", "relationship", "preference")
 
 
-def profile(context: SearchContext) -> list[Item]:
-    """Return the statements of a person, when a query asks for all of them; none when few are known."""
+def profile(context: SearchContext, is_requested: Callable[[KnowledgeItem], bool]) -> list[Item]:
+    """Return the statements of a person, when a query asks for all of them; none when few are known.
+
+    Parameters:
+        is_requested: whether the request allows the kind, the time and the metadata of an item.
+    """
     query, request = context.query, context.request
     is_asked = query.intent.overview and not query.has_topic and not query.time_ranges and not query.entities
     if not is_asked or request.mode != "active" or request.kinds is not None or request.session_id is not None:
         return []
     people = query.participant_names or {speakers_of(context).asker or ""}
-    statements = _of_people(context, {normalised(name) for name in people})
+    statements = [item for item in _of_people(context, {normalised(name) for name in people}) if is_requested(item)]
     if len(statements) < _STATEMENTS_MIN:
         return []
-    chosen = _by_topic(statements)[: request.limit]
+    allowed = (
+        pair
+        for pair in without_repetition(context, _best_first(statements, _TOPICS))
+        if pair[1].trust >= request.min_trust
+    )
+    shown = sorted(islice(allowed, request.limit), key=lambda pair: _ORDER[_topic(pair[0])])
     return [
-        knowledge_item(context, item, 1.0 - place / (len(chosen) + 1), {"topic": place + 1})
-        for place, item in enumerate(chosen)
+        replace(item, score=1.0 - place / (len(shown) + 1), ranks={"topic": place}, matched_by=("topic",))
+        for place, (_, item) in enumerate(shown, start=1)
     ]
 
 
+def without_repetition(
+    context: SearchContext, statements: Iterable[KnowledgeItem]
+) -> Iterator[tuple[KnowledgeItem, Item]]:
+    """Yield statements with their items; what the line of an earlier one has in the same words is left out."""
+    texts: list[str] = []
+    for statement in statements:
+        if statement.object and any(statement.object in text for text in texts):
+            continue
+        item = knowledge_item(context, statement, 0.5, {})
+        texts.append(item.text)
+        yield statement, item
+
+
 def who_is(items: Iterable[KnowledgeItem]) -> list[KnowledgeItem]:
-    """Return the first few of the items, newest first, that say who a person is: two of each topic of a life."""
-    listed = list(items)
-    return [item for topic in _LIFE for item in [item for item in listed if _topic(item) == topic][:_OF_TOPIC_AT_START]]
+    """Return the items that say who a person is: the best one of each topic of a life, then the second ones."""
+    return _best_first(items, _LIFE)
+
+
+def is_about(item: KnowledgeItem, name: str) -> bool:
+    """Return whether a statement begins with a normalised name, and not with a longer one: `Anna` is not about Ann."""
+    line = normalised(item.line)
+    return line.startswith(name) and not line[len(name) : len(name) + 1].isalnum()
 
 
 def _of_people(context: SearchContext, people: set[str]) -> list[KnowledgeItem]:
@@ -56,19 +87,22 @@ def _of_people(context: SearchContext, people: set[str]) -> list[KnowledgeItem]:
     return [
         item
         for item in items
-        if context.request.includes(item.occurred_at_us)
-        and (people == {""} or any(normalised(item.line).startswith(name) for name in people))
+        if item.is_valid_at(context.asked_at_us) and (people == {""} or any(is_about(item, name) for name in people))
     ]
 
 
-def _by_topic(statements: Sequence[KnowledgeItem]) -> list[KnowledgeItem]:
-    """Return the surest and newest statements of each topic, topic after topic."""
-    chosen: list[KnowledgeItem] = []
-    for topic, most in _TOPICS.items():
-        of_topic = [item for item in statements if _topic(item) == topic]
-        of_topic.sort(key=lambda item: (not item.pinned, -item.occurred_at_us))
-        chosen += of_topic[:most]
-    return chosen
+def _best_first(statements: Iterable[KnowledgeItem], topics: Mapping[str, int]) -> list[KnowledgeItem]:
+    """Return the best statement of each topic, then the second one of each, and so on.
+
+    The best one says who a person is with most certainty; of what happens, it is the newest one.
+    """
+    by_topic: dict[str, list[KnowledgeItem]] = defaultdict(list)
+    for item in sorted(statements, key=lambda item: (not item.pinned, -item.occurred_at_us, item.id)):
+        by_topic[_topic(item)].append(item)
+    for topic in _LIFE:
+        by_topic[topic].sort(key=lambda item: (not item.pinned, -item.confidence))
+    places = sorted((place, _ORDER[topic], topic) for topic, most in topics.items() for place in range(most))
+    return [by_topic[topic][place] for place, _, topic in places if place < len(by_topic[topic])]
 
 
 def _topic(item: KnowledgeItem) -> str:

@@ -26,12 +26,14 @@ _NEGATION = re.compile(r"\b(?:not|no|never|without|cannot)\b|n['’]t\b", re.IGN
 class _Statement:
     """An item, the stems of its words, that of the last one, and whether it is negated."""
 
-    __slots__ = ("is_message", "item", "negated", "stems", "value")
+    __slots__ = ("has_words", "is_message", "item", "negated", "stems", "value")
 
     def __init__(self, item: Item) -> None:
         text = _ENTITY_TYPE.sub("**", item.text[:_CHARS_MAX])
         self.item = item
         self.is_message = item.kind == "episode"
+        #: Whether it is a message, or a fact in the words of its message.
+        self.has_words = self.is_message or (item.kind == "fact" and item.speaker is not None)
         self.stems = content_stems(f"{item.speaker or ''} {text}")
         words = distinct_words(text)
         self.value = stem(words[-1]) if words else ""
@@ -43,7 +45,7 @@ class _Statement:
             return self._is_standing_instruction(other) or self._is_part_of_session(other)
         if self.item.kind not in _DERIVED or "standing" in self.item.ranks:
             return False
-        if other.is_message and not set(self.item.source_events).isdisjoint(other.item.source_events):
+        if other.has_words and not set(self.item.source_events).isdisjoint(other.item.source_events):
             # A statement ends with its value, which a message that says it must have.
             return self.value in other.stems and len(self.stems & other.stems) >= _SHARED_MIN * len(self.stems)
         # Without a common source only the words say whether two statements are the same.

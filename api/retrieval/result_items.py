@@ -8,12 +8,13 @@ from contextlib import suppress
 from recollect.api.retrieval.contract.result import Item, Later
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.whose_words import speakers_of
+from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.errors import StorageError
 from recollect.events.intake.quarantine import TRUST, Provenance, is_imported, least_trust, provenance_of
 from recollect.projections.queries.episode_writers import Writer, writer_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.later_statements import LaterStatement
-from recollect.projections.text.sentences import iterate_sentences, split_sentences
+from recollect.projections.text.sentences import iterate_sentences, sentence_bounds, split_sentences
 from recollect.projections.text.statement_lines import reads_well
 from recollect.projections.text.stems import content_stems
 
@@ -48,15 +49,44 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
     )
 
 
-def _sentence_of(context: SearchContext, knowledge: KnowledgeItem) -> str | None:
-    """Return the words of the message that states a fact, when the fact itself is no sentence; None when it is one."""
-    if knowledge.kind != "fact" or reads_well(knowledge.predicate, knowledge.object) or not knowledge.source_events:
+def _quoted(context: SearchContext, knowledge: KnowledgeItem) -> tuple[str, str] | None:
+    """Return who states a fact and the words of the message, when the fact is kept in words or is no sentence."""
+    if knowledge.kind != "fact" or not knowledge.source_events:
+        return None
+    is_said = knowledge.predicate == SAYS
+    if not is_said and reads_well(knowledge.predicate, knowledge.object):
         return None
     version = context.snapshot.episodes.version_of(knowledge.source_events[0])
     if version is None or context.snapshot.episodes.said(knowledge.source_events[0]) is None:
         return None
     message = context.snapshot.episodes.details(version)
-    return f'{message.speaker} said: "{closest_sentence(message.text, knowledge.object)}"'
+    if is_said and knowledge.object in message.text:
+        return message.speaker, in_context(message.text, knowledge.object)
+    if is_said:
+        # A changed value may be kept in words that no message has.
+        return message.speaker, closest_sentence(message.text, knowledge.object)
+    return message.speaker, f'"{closest_sentence(message.text, knowledge.object)}"'
+
+
+def in_context(text: str, words: str) -> str:
+    """Return words of a message and the sentences around them, up to a question or a line of text.
+
+    `theyre making a splint, 340 euros` means little without the sentence before it.
+    """
+    start = text.find(words)
+    if start < 0:
+        return words
+    end = start + len(words)
+    bounds = [*sentence_bounds(text[:_STATEMENT_CHARS])]
+    for first, last in reversed([bound for bound in bounds if bound[0] < start]):
+        if end - first > QUOTE_CHARS_MAX or not _is_statement(text[first:last]):
+            break
+        start = first
+    for first, last in [bound for bound in bounds if bound[1] > end]:
+        if last - start > QUOTE_CHARS_MAX or not _is_statement(text[first:last]):
+            break
+        end = last
+    return " ".join(text[start:end].split())
 
 
 def later_of(context: SearchContext, event_ids: Sequence[str], said_us: int) -> Later | None:
@@ -76,16 +106,17 @@ def later_of(context: SearchContext, event_ids: Sequence[str], said_us: int) -> 
 def _as_said(context: SearchContext, statement: LaterStatement) -> Later | None:
     """Return the sentence that states what was said later; None when its message may not be shown."""
     message = context.snapshot.episodes.said(statement.source_event)
-    if message is None:
-        # A correction of a producer is no message; the message of an ending may have expired.
-        return (
-            Later(at_us=statement.at_us, text=statement.line, source_event=statement.source_event)
-            if statement.line
-            else None
-        )
-    at_us, text = message
-    sentence = closest_sentence(text, statement.about)
-    return Later(at_us=at_us, text=sentence, source_event=statement.source_event)
+    if message is None and not statement.line:
+        return None
+    # A correction of a producer is no message; the message of an ending may have expired.
+    at_us, text = message or (statement.at_us, statement.line)
+    first = context.snapshot.episodes.first_time([statement.source_event])
+    return Later(
+        at_us=at_us,
+        text=statement.line if message is None else closest_sentence(text, statement.about),
+        source_event=statement.source_event,
+        utc_offset=context.snapshot.days.offset(at_us, None if first is None else first[1]),
+    )
 
 
 def closest_sentence(text: str, about: str) -> str:
@@ -141,7 +172,7 @@ def _is_statement(text: str) -> bool:
     return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in iterate_sentences(beginning))
 
 
-#: Characters of the sentence that is shown with what it ends.
+#: Characters of the sentence that is shown with what it ends, and of the sentences around words that a fact keeps.
 QUOTE_CHARS_MAX = 120
 #: Characters of a text that are searched for a statement.
 _STATEMENT_CHARS = 2_000
@@ -167,17 +198,19 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         with suppress(StorageError):
             events = context.log.read(context.namespace, after=knowledge.version - 1, limit=1)
             sources = tuple(event.id for event in events)
+    quoted = _quoted(context, knowledge)
     return Item(
         id=knowledge.id,
         kind=knowledge.kind,
         namespace=context.namespace,
-        text=_sentence_of(context, knowledge) or speakers.attributed(knowledge),
+        text=speakers.attributed(knowledge) if quoted is None else f"{quoted[0]} said: {quoted[1]}",
         score=score,
         matched_by=tuple(sorted(ranks, key=lambda name: (ranks[name], name))),
         ranks=dict(ranks),
         source_events=sources,
         occurred_at_us=knowledge.occurred_at_us,
         utc_offset=utc_offset,
+        speaker=None if quoted is None else quoted[0],
         confidence=knowledge.confidence,
         provenance=provenance_of(
             "document.added" if knowledge.kind == "document" else "fact.stated", imported=is_imported(knowledge.id)

@@ -6,12 +6,13 @@ open tasks and what the last sessions were about; later turns have them in their
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
 from recollect.api.retrieval.namespace_search import passes_metadata
-from recollect.api.retrieval.profile import who_is
+from recollect.api.retrieval.profile import is_about, who_is, without_repetition
 from recollect.api.retrieval.result_items import episode_item, knowledge_item, later_of
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
@@ -60,9 +61,11 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
     if starts:
         chosen = {item.id for item in profile}
         facts = [item for item in _facts(context) if item.id not in chosen]
-        ranked = enumerate(facts, start=1)
-        items += [knowledge_item(context, item, 0.5, {"recent": rank}) for rank, item in ranked]
-        items += _session_items(context)
+        stated = [item for _, item in without_repetition(context, facts)]
+        items += [
+            replace(item, ranks={"recent": rank}, matched_by=("recent",)) for rank, item in enumerate(stated, start=1)
+        ]
+        items += _session_items(context, {id for item in items for id in item.source_events})
     kinds, request = context.request.kinds, context.request
     return [
         item
@@ -102,7 +105,7 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
     ]
     newest = sorted(valid, key=lambda item: (-item.occurred_at_us, item.id))
     asker = speakers.asker if speakers.several else None
-    identity = who_is(item for item in newest if asker is None or normalised(item.line).startswith(asker))
+    identity = who_is(item for item in newest if asker is None or is_about(item, asker))
     tasks = [item for item in newest if item.memory_type == "task"]
     others = [item for item in newest if item.kind != "relationship" and item.memory_type != "task"]
     facts_max = context.settings.recent_memories_max
@@ -114,19 +117,24 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
     return list(chosen)
 
 
-def _session_items(context: SearchContext) -> list[Item]:
-    """Return one item for each of the last sessions, the newest first: its summary, or what its users said."""
+def _session_items(context: SearchContext, covered: Collection[str]) -> list[Item]:
+    """Return one item for each of the last sessions, the newest first: its summary, or what its users said.
+
+    Parameters:
+        covered: ids of the messages of which the context has statements.
+    """
     sessions = context.snapshot.sessions.recent(
         running=context.request.session_id, limit=context.settings.recent_sessions_max
     )
-    items = (_session_item(context, session, rank) for rank, session in enumerate(sessions, start=1))
+    items = (_session_item(context, session, rank, covered) for rank, session in enumerate(sessions, start=1))
     return [item for item in items if item is not None]
 
 
-def _session_item(context: SearchContext, session: RecentSession, rank: int) -> Item | None:
+def _session_item(context: SearchContext, session: RecentSession, rank: int, covered: Collection[str]) -> Item | None:
     """Return what a session was about; None when its users said nothing but fillers."""
     episodes = context.snapshot.episodes
-    rows = _representative(episodes.session_user_turns(session.id, limit=_MESSAGES_READ), context)
+    turns = [row for row in episodes.session_user_turns(session.id, limit=_MESSAGES_READ) if row.id not in covered]
+    rows = _representative(turns, context)
     if not rows:
         summaries = episodes.session_summaries(session.id)
         return episode_item(context, summaries[-1].version, 0.5, {"session": rank}) if summaries else None

@@ -154,6 +154,7 @@ def test_a_moment_that_is_none_or_not_there_yet_is_exit_2_and_named(tmp_path: Pa
 
 #: Every command with its options and arguments; a command that is added, removed or renamed is changed here too.
 COMMANDS = {
+    "read": "namespace --again --with --diff --switch",
     "token create": "--name --namespace --scope --days",
     "token list": "--json",
     "token rotate": "id --overlap-hours",
@@ -198,6 +199,7 @@ COMMANDS = {
     "import file": "path --format --namespace --user --since --limit --dry-run --json",
     "import jsonl": "file --namespace",
     "import locomo": "file",
+    "bench answers": "folder --llm --model --questions --seed --results --keep",
     "bench compaction": "folder --after --copy-of",
     "bench retrieval": "folder --keep --per-question --rankings --crops",
     "jobs show": "letter_id",

@@ -42,6 +42,7 @@ MISSING = {
     "append_drafts": "its drafts are validated in the process of the log",
     "retrieve_for": "the second half of append_and_retrieve, for callers in the process of the log",
     "embed": "changes the model of the server's machine; `settle` embeds what is missing",
+    "read_again": "asks a language model for minutes or hours; `recollect read` shows how far it is",
     "undo_embed": "changes the model of the server's machine",
 }
 #: The methods of a client alone.
@@ -202,7 +203,7 @@ def test_the_log_of_a_bot_has_no_names(client: Client, ns: str, caplog: pytest.L
 def test_work_on_a_namespace(client: Client, ns: str) -> None:
     text = "We painted the kitchen in a light green on Saturday, and it took the two of us until late in the evening."
     said = [
-        message(f"{text} ({at})", id=f"t{at}", session_id="s1", occurred_at=_START + timedelta(minutes=at))
+        message(f"On day {at}: {text}", id=f"t{at}", session_id="s1", occurred_at=_START + timedelta(minutes=at))
         for at in range(8)
     ]
     client.append(ns, said)
@@ -214,7 +215,7 @@ def test_work_on_a_namespace(client: Client, ns: str) -> None:
     assert [source.id for source in client.sources(ns, summary)] == [f"t{at}" for at in range(8)]
     window = client.window(ns, "s1", budget_tokens=1_000)
     assert window.tokens <= 1_000
-    assert "(7)" in window.messages[-1]["content"]
+    assert "We painted the kitchen" in window.messages[-1]["content"]
     assert client.verify(ns).is_intact
     assert client.check(ns).is_equal
     assert client.replay(ns) == client.verify(ns).version

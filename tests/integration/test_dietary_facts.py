@@ -76,10 +76,12 @@ def test_what_a_person_does_not_eat_is_read_from_the_message(
     memory: Recollect, tell: Tell, text: str, predicate: str, object: str
 ) -> None:
     tell(text)
-    assert [(fact["predicate"], fact["object"]) for fact in memory.list("a", "facts")["items"]] == [(predicate, object)]
+    facts = [(fact["predicate"], fact["object"]) for fact in memory.list("a", "facts")["items"]]
+    assert [fact for fact in facts if fact[0] != "says"] == [(predicate, object)]
 
 
 @pytest.mark.parametrize("text", ["I can't have kids", "we can't have the party at home", "we avoid the highway"])
 def test_what_is_no_food_is_not_read_as_one(memory: Recollect, tell: Tell, text: str) -> None:
     tell(text)
-    assert memory.list("a", "facts")["items"] == []
+    # What is worth keeping is kept in words, not as what a person does not eat.
+    assert {fact["predicate"] for fact in memory.list("a", "facts")["items"]} <= {"says"}

@@ -122,7 +122,6 @@ def test_what_a_rule_reads_is_not_known_twice(said: str, embed: Embed) -> None:
     [
         "I love that!",
         "I like your idea.",
-        "I love the colors.",
         "I love how it turned out.",
         "I went to it.",
         "I want to make sure this works.",

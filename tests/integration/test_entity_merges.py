@@ -240,6 +240,8 @@ def _events(draw: st.DrawFn) -> Event:
         st.sampled_from(
             [
                 message(f"with {name} and {other}", name=other),
+                # Of one who is a person by the name alone.
+                message(f"with User and {other}", name=draw(st.sampled_from(["user", "u17"]))),
                 described(name, other),
                 described(name, type="person"),
                 {"type": "entity.separated", "payload": {"name": name, "alias": other}},

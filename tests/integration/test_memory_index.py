@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.corpora import corpora
 from support.events import Event, message
+from support.memory import Memory
 from support.read_models import connection_of
 
 from recollect.api.retrieval.search.keyword_search import K1, B, KeywordScores, keyword_scores
@@ -23,6 +25,7 @@ from recollect.events.validation import drafts
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.search_index.index_cache import IndexCache
+from recollect.projections.search_index.knowledge_index import KnowledgeIndex
 from recollect.projections.search_index.postings import Postings
 
 #: Words of one length that have no other stem, so that bytes and words are in proportion.
@@ -55,6 +58,28 @@ _steps: st.SearchStrategy[list[Step]] = st.lists(
     min_size=3,
     max_size=25,
 )
+
+
+def _known(knowledge: KnowledgeIndex) -> list[object]:
+    """Return what an index knows. The time of an entity is read when it is shown."""
+    graph = knowledge.graph
+    items = [item._replace(occurred_at_us=0) if item.kind == "entity" else item for item in knowledge.items]
+    sources = [knowledge.outdated, knowledge.later, knowledge.outdated_versions.tolist()]
+    names = [graph.names_with_stem, graph.name_words, graph.speakers, graph.hubs]
+    return [items, *sources, graph.edges, graph.rows, *names]
+
+
+@settings(max_examples=40)
+@given(corpus=corpora(), data=st.data())
+def test_what_is_known_after_any_messages_is_what_a_fresh_look_says(corpus: list[Event], data: st.DataObject) -> None:
+    half = data.draw(st.integers(1, len(corpus)))
+    with TemporaryDirectory() as folder, Memory(Path(folder)) as memory:
+        kept = IndexCache()
+        for events in (corpus[:half], corpus[half:]):
+            if events:
+                memory.add(events)
+            with memory.models.reading("a") as snapshot:
+                assert _known(kept.get(snapshot).knowledge) == _known(IndexCache().get(snapshot).knowledge)
 
 
 @settings(max_examples=40)

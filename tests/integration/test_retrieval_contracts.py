@@ -334,6 +334,40 @@ def test_the_answer_is_the_same_for_new_retrievers_after_a_replay_and_however_it
         assert comparable(memory.retriever(vectors).retrieve("a", request)) == expected
 
 
+@pytest.mark.parametrize(
+    ("later", "query"),
+    [
+        # Who writes is whom "I" means, a person, and no neighbour of everything that is known of the others.
+        (message("hello", name="Rex"), "What do I like?"),
+        (message("hello", name="rex"), "What do I like?"),
+        (message("hello", name="Rex"), "What does the bridge like?"),
+        # An entity has the date of the last message that names it.
+        (message("We saw the Old Bridge", name="Ann"), "Old Bridge"),
+    ],
+)
+def test_a_message_that_changes_how_facts_are_ranked_or_dated_changes_the_next_answer(
+    tmp_path: Path, later: Event, query: str
+) -> None:
+    known: list[Event] = [
+        message("good morning", name="Ann"),
+        {"type": "entity.described", "payload": {"name": "Old Bridge", "description": "a bridge of stone"}},
+        {"type": "entity.described", "payload": {"name": "Rex", "description": "keeps the bridge"}},
+        {"type": "relationship.stated", "payload": {"source": "Rex", "type": "keeps", "target": "Old Bridge"}},
+        {"type": "fact.stated", "payload": {"subject": "Rex", "predicate": "likes", "object": "tea"}},
+        {"type": "fact.stated", "payload": {"subject": "Zoë", "predicate": "likes", "object": "Rex"}},
+    ]
+    known = [event | {"occurred_at": "2025-01-01T10:00:00Z"} for event in known]
+    request = RetrieveRequest(query=query, kinds=frozenset({"fact", "entity"}))
+    with Memory(tmp_path) as memory:
+        memory.add(known)
+        grown = memory.retriever()
+        before = comparable(grown.retrieve("a", request))
+        memory.add([later | {"occurred_at": "2025-03-01T10:00:00Z"}])
+        after = comparable(grown.retrieve("a", request))
+        assert after["items"] != before["items"]
+        assert after == comparable(memory.retriever().retrieve("a", request))
+
+
 # -- namespaces -------------------------------------------------------------------------------------------------------
 
 

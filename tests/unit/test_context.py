@@ -100,6 +100,16 @@ def test_the_best_items_stay_when_the_budget_is_short_and_a_long_one_is_cut() ->
     assert context(items, 30) == ""
 
 
+def test_a_better_line_keeps_more_of_its_text_and_what_it_leaves_is_used() -> None:
+    shares = RetrievalSettings().context_shares
+    items = [episode(f"The old harbour of town {day} has a wooden bridge. " * 40, day=day) for day in range(8)]
+    tokens = [line.tokens for line in fit_to_budget(items, 1_000, (), _NOW, shares=shares)]
+    assert tokens[0] > tokens[2] > tokens[4]
+    assert sum(tokens) > 850
+    [alone] = fit_to_budget(items[:1], 400, (), _NOW, shares=shares)
+    assert alone.tokens > 300
+
+
 @given(st.lists(st.tuples(st.text(max_size=300), st.text(max_size=200)), max_size=12), st.integers(0, 500))
 @example([("", "a name that is longer than what it said " * 4)] * 3, 60)
 def test_the_context_never_exceeds_its_budget(said: list[tuple[str, str]], budget_tokens: int) -> None:
@@ -323,3 +333,12 @@ def test_no_source_fills_more_than_half_of_a_context_in_which_others_speak() -> 
     assert sum(line.tokens for line in alone) > 200
     assert 100 < of_document <= 200
     assert mixed[-1].item.kind == "episode"
+
+
+def test_the_day_of_what_was_said_later_and_of_an_end_is_the_local_day() -> None:
+    evening = replace(_LATER, at_us=5 * _DAY_US + 60_000_000, utc_offset=-480)
+    old = replace(episode("I live in Porto."), outdated=True, later=evening)
+    assert '(later, 1970-01-05: "I moved to Lisbon.")' in context([old])
+    assert Later.from_json(evening.as_json()) == evening
+    ended = replace(old, later=None, valid_until_us=evening.at_us, utc_offset=-480)
+    assert "(until 1970-01-05)" in context([ended])

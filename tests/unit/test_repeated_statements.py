@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -105,3 +106,10 @@ def test_for_each_item_left_out_one_that_says_it_stays_and_a_second_pass_leaves_
     assert {drop.reason.removeprefix("told by ") for drop in dropped} <= {item.id for item in items}
     assert bool(stay) == bool(items)
     assert without_repetitions(stay) == (stay, [])
+
+
+def test_a_fact_and_the_words_of_its_message_are_one_line() -> None:
+    works = item("f2", "fact", "Tom works at the harbour", source_events=("m2",))
+    said = item("f3", "fact", "Tom said: I started at the harbour, in customs", source_events=("m2",), speaker="Tom")
+    assert kept(works, said) == ["f3"]
+    assert kept(replace(works, source_events=("m3",)), said) == ["f2", "f3"]

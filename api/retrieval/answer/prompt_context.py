@@ -31,6 +31,9 @@ _CERTAIN_MIN = 0.7
 PASSIVE_LINE_TOKENS = 160
 #: Tokens of a shortened line, at least, so that it keeps a readable sentence.
 _TEXT_TOKENS_MIN = 24
+#: The share that a long line may take of the tokens which the better ones leave. Equal parts for all lines leave little
+#: of the best ones: figures in `docs/benchmarks.md`.
+_LINE_SHARE = 0.25
 
 Category = Literal["profile", "referenced", "history", "related", "procedures"]
 #: The order in which categories fill their shares.
@@ -84,7 +87,8 @@ def fit_to_budget(
     """Return the lines of the items that fit into the token budget together, in the order of `items`.
 
     Each category first fills its own share by rank; the rest of the budget is filled by rank across categories. When
-    the lines exceed the budget, each long text is cut to the sentences with most words of the query.
+    the lines exceed the budget, each long text is cut to the sentences with most words of the query: to a quarter of
+    what the better ones leave, or to an equal part where that is more. The profile comes first.
 
     Parameters:
         items: best first.
@@ -99,8 +103,7 @@ def fit_to_budget(
     if sum(line.tokens for line in lines) <= remaining_tokens:
         lines = [_dated(line) for line in lines]
     if sum(line.tokens for line in lines) > remaining_tokens:
-        # Shorten all lines before any item is left out.
-        lines = [_fitted(line, max(_TEXT_TOKENS_MIN, remaining_tokens // len(lines)), words) for line in lines]
+        lines = _shortened_by_rank(lines, remaining_tokens, words)
     chosen: dict[int, Line] = {}
     source_tokens = dict.fromkeys(map(_source, items), max(0, remaining_tokens))
     if len(source_tokens) > 1:
@@ -125,6 +128,17 @@ def fit_to_budget(
         if index not in chosen and line.tokens <= min(remaining_tokens, source_tokens[_source(line.item)]):
             choose(index, line)
     return [chosen[index] for index in sorted(chosen)]
+
+
+def _shortened_by_rank(lines: Sequence[Line], tokens: int, words: Collection[str]) -> list[Line]:
+    """Return the lines in their order, each long one cut to its part of the tokens that the better ones leave."""
+    fitted = list(lines)
+    best_first = sorted(range(len(lines)), key=lambda index: lines[index].category != "profile")
+    for place, index in enumerate(best_first):
+        part = max(_LINE_SHARE, 1 / (len(lines) - place))
+        fitted[index] = _fitted(lines[index], max(_TEXT_TOKENS_MIN, int(part * tokens)), words)
+        tokens -= fitted[index].tokens
+    return fitted
 
 
 def _source(item: Item) -> tuple[str, str, str]:
@@ -288,8 +302,11 @@ def _dated(line: Line) -> Line:
     is_message = item.kind == "episode" and item.source_events == (item.id,)
     sent_at_us = item.occurred_at_us if is_message else item.stated_at_us
     text = line.body.removesuffix(notes)
-    dated = text if sent_at_us is None else with_dates(text, local_time(sent_at_us, fixed_zone(item.utc_offset)))
-    return replace(line, body=f"{dated}{notes}", is_final=True)
+    # Who said it is not part of the words whose dates are read.
+    lead = f"{single_line(item.speaker)} said: " if item.kind == "fact" and item.speaker is not None else ""
+    words = text.removeprefix(lead)
+    dated = words if sent_at_us is None else with_dates(words, local_time(sent_at_us, fixed_zone(item.utc_offset)))
+    return replace(line, body=f"{lead}{dated}{notes}", is_final=True)
 
 
 def _with_pointers(lines: Sequence[Line]) -> list[Line]:
@@ -305,8 +322,8 @@ def _with_pointers(lines: Sequence[Line]) -> list[Line]:
 
 def _later_note(later: Later, *, later_day_only: bool) -> str:
     """Return what was said later with its day: the sentence, or only the day when the message is shown as well."""
-    day = rfc3339(later.at_us)[:10]
-    return f"later: see {day}" if later_day_only else f'later, {day}: "{single_line(later.text)}"'
+    said = day(later.at_us, later.utc_offset)
+    return f"later: see {said}" if later_day_only else f'later, {said}: "{single_line(later.text)}"'
 
 
 def _notes(item: Item, *, later_day_only: bool = False) -> str:
@@ -323,7 +340,7 @@ def _notes(item: Item, *, later_day_only: bool = False) -> str:
     elif item.later is not None:
         notes.append(_later_note(item.later, later_day_only=later_day_only))
     elif item.valid_until_us is not None and item.outdated:
-        notes.append(f"until {rfc3339(item.valid_until_us)[:10]}")
+        notes.append(f"until {day(item.valid_until_us, item.utc_offset)}")
     elif item.unconfirmed_since_us is not None:
         notes.append(f"not confirmed since {day(item.unconfirmed_since_us, item.utc_offset)}")
     elif item.valid_from_us is not None:

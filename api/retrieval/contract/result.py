@@ -66,16 +66,26 @@ class Later:
     text: str
     #: The id of the event that says so.
     source_event: str
+    #: Minutes east of UTC of `at_us`, in which its day is shown.
+    utc_offset: int = 0
 
     def as_json(self) -> LaterJson:
         """Return it as JSON."""
-        return {"occurred_at": rfc3339(self.at_us), "text": self.text, "source_event": self.source_event}
+        return {
+            "occurred_at": rfc3339(self.at_us, self.utc_offset),
+            "text": self.text,
+            "source_event": self.source_event,
+        }
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Later:
         """Return what `as_json` returned `fields` for."""
+        time = str(fields["occurred_at"])
         return cls(
-            at_us=parse_rfc3339(str(fields["occurred_at"])), text=fields["text"], source_event=fields["source_event"]
+            at_us=parse_rfc3339(time),
+            text=fields["text"],
+            source_event=fields["source_event"],
+            utc_offset=parse_offset(time),
         )
 
 
