@@ -7,6 +7,7 @@ nothing twice.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import orjson
@@ -41,6 +42,8 @@ _REASON = "the user asked to forget it"
 _BATCH = 1_000
 #: Requests of one batch that are done: each is compared with all messages of its speaker.
 _REQUESTS_MAX = 20
+#: Seconds that an append waits for the projection of the messages before it.
+_CATCH_UP_SECONDS_MAX = 1.0
 #: Kinds of knowledge that a request can name. Documents are not the user's words.
 _KINDS = frozenset(("fact", "preference", "relationship", "procedure"))
 #: Messages of one append that are read at once; one in five has a sentence that is embedded, in 6 ms.
@@ -54,7 +57,7 @@ _REPEATED_STEMS_MIN = 2
 def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
     """Return the drafts, and after them the events that forget what the messages among them ask to forget.
 
-    Where the read model cannot be read, the job adds them later: an append depends on the log alone.
+    Where the read model cannot be read in time, the job adds them later: an append depends on the log alone.
     """
     if not any(event.type == "message.added" and may_request(_content(event)) for event in drafts):
         return [*drafts]
@@ -70,7 +73,9 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
         new = [place for place in asking if context.log.find(namespace, messages[place].id) is None]
         if not new:
             return named
-        context.catch_up(namespace)
+        deadline = time.monotonic() + _CATCH_UP_SECONDS_MAX
+        if context.read_models.catch_up(namespace, deadline=deadline).behind:
+            return named
         with context.read_models.reading(namespace) as snapshot:
             recorded = [*_messages(context, namespace, snapshot)]
             for place in new[:_REQUESTS_MAX]:

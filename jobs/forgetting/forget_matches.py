@@ -152,10 +152,11 @@ def _candidates(
     latest = {it.id for it in own[-_LATEST_MAX:]}
     newest_first = own[::-1]
     for it in sorted(newest_first, key=lambda it: (it.id not in latest, -scores[it.id])):
-        # An earlier request that found nothing is not what is meant.
-        sentences = [sentence for sentence in it.sentences() if asks_by_words(sentence) < ASKS_BY_WORDS_MIN]
+        sentences = it.sentences()
         if len(sentences) > _LATEST_MAX:
             sentences = sorted(sentences, key=lambda sentence: -_shared(words, sentence))[:_LATEST_MAX]
+        # An earlier request that found nothing is not what is meant.
+        sentences = [sentence for sentence in sentences if asks_by_words(sentence) < ASKS_BY_WORDS_MIN]
         for sentence in sentences[:count]:
             yield it, sentence
         count -= len(sentences)

@@ -59,9 +59,9 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
     if not may_request(text):
         return []
     sentences = _sentences(own_words(text[:_TEXT_CHARS_MAX], speaker))
-    requests: list[ForgetRequest] = []
+    requests: dict[str, ForgetRequest] = {}
     for place, sentence in enumerate(sentences):
-        if asks_by_words(sentence) < _GATE_MIN:
+        if sentence in requests or asks_by_words(sentence) < _GATE_MIN:
             continue
         nothing, named, previous = (
             model().asks(sentence, None if embed is None else embed([sentence])[0].vector).tolist()
@@ -69,10 +69,10 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
         if 1 - nothing >= (ASKS_BY_WORDS_MIN if embed is None else _ASKS_MIN):
             neighbours = (sentences[place - 1 : place + 1], sentences[place : place + 2])
             around = tuple(" ".join(pair) for pair in neighbours if len(pair) > 1)
-            requests.append(
-                ForgetRequest(text=sentence, around=around, probability=1 - nothing, previous=previous > named)
+            requests[sentence] = ForgetRequest(
+                text=sentence, around=around, probability=1 - nothing, previous=previous > named
             )
-    return requests
+    return [*requests.values()]
 
 
 def is_request_alone(text: str) -> bool:

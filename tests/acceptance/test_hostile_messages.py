@@ -29,6 +29,7 @@ _HOSTILE = {
     "statements without spaces": "我住在北京。" * 25_000,
     "lists": "- item one\n" * 45_000,
     "requests to forget": "Please forget my tea. " * 25_000,
+    "many requests to forget": "".join(f"Please forget my {number} teas. " for number in range(20_000)),
     "combining marks": "a" + "\u0301" * 250_000,
     "quotations and brackets": "“(«[{<'\"" * 40_000,
     "faces": "\N{GRINNING FACE}" * 120_000,
