@@ -27,10 +27,11 @@ from support.case_book import Conversation, Message, Question, holds, holds_each
 
 from recollect import Recollect
 
-#: The brackets of the telling, and the words of a later message, are not resolved days.
-_HEAD = re.compile(r"^- \[[^\]]*\] ?|\(later,? [^:]{0,40}:")
-_DAYS = re.compile(r"(\d{4}-\d\d-\d\d)(?: (?:to|–|-) (\d{4}-\d\d-\d\d))?")
-_SHOWN_DAYS = re.compile(r" ?\(\d{4}-\d\d-\d\d(?: to \d{4}-\d\d-\d\d)?\)")
+#: The day of the telling is not a resolved day; neither is that of a later message.
+_TELLING = re.compile(r"^- \[[^\]]*\] ?|\(said \d{4}-\d\d-\d\d\)")
+_LATER = re.compile(r"\((?:later|no longer true|replaced|ended)\b.*$")
+_DAYS = re.compile(r"(\d{4}-\d\d)(-\d\d)?\b(?: to (\d{4}-\d\d-\d\d))?")
+_SHOWN_DAYS = re.compile(r" ?\(\d{4}-\d\d(?:-\d\d(?: to \d{4}-\d\d-\d\d)?)?\)")
 _FENCES = ("<recalled-memory-", "</recalled-memory-", "Today: ", "###")
 #: Enough of a message to recognise it in a line of a context.
 _BEGINNING = 60
@@ -135,12 +136,21 @@ def _rank(items: Sequence[str], parts: Sequence[str]) -> int | None:
 def shown_days(book: Conversation, lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Yield each line that shows resolved days, and whether all of them are right."""
     for line in lines:
-        body = _HEAD.sub(" ", line)
-        days = [(date.fromisoformat(day[1]), date.fromisoformat(day[2] or day[1])) for day in _DAYS.finditer(body)]
+        body = _LATER.sub("", _TELLING.sub("", line))
+        days = [_span(day) for day in _DAYS.finditer(body)]
         if days:
             plain = _SHOWN_DAYS.sub("", body)
             sources = [event for event in book.events if event.text[:_BEGINNING].splitlines()[0] in plain]
             yield line, all(_is_right(sources or book.events, *day) for day in days)
+
+
+def _span(day: re.Match[str]) -> tuple[date, date]:
+    """Return the first and the last day of a day, a month or a span of days."""
+    if day[2] is None:
+        first = date.fromisoformat(f"{day[1]}-01")
+        return first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+    first = date.fromisoformat(f"{day[1]}{day[2]}")
+    return first, date.fromisoformat(day[3]) if day[3] else first
 
 
 def _is_right(sources: Sequence[Message], first: date, last: date) -> bool:
@@ -213,6 +223,7 @@ def main() -> None:
                 days = [*shown_days(book, recalled.lines)]
                 leaks = [part for part in book.forgotten if any(holds(line, part) for line in recalled.lines)]
                 total.update({"days shown": len(days), "false days": sum(not right for _, right in days)})
+                total["marks of a later message"] += sum(_LATER.search(line) is not None for line in recalled.lines)
                 total.update({"contexts": 1, "contexts with a forgotten value": bool(leaks)})
                 groups[question.group] += counts
                 groups["all"] += counts
