@@ -167,7 +167,8 @@ def standing_rules(memory: Recollect, name: str) -> list[str]:
 
 def score_knowledge(memory: Recollect, name: str, book: Conversation) -> Counter[str]:
     """Return the counts of facts and instructions of a conversation."""
-    lines = [*knowledge_lines(memory, name)]
+    # A name alone, an entity without a description, states no fact.
+    lines = [line for line in knowledge_lines(memory, name) if not line.endswith(" ")]
     rules = standing_rules(memory, name)
     counts = Counter({"facts of": len(book.facts), "knowledge lines": len(lines)})
     counts["facts"] = sum(any(holds_each(line, fact.words) for line in lines) for fact in book.facts)
