@@ -93,11 +93,13 @@ def recall(memory: Recollect, clock: Clock, name: str, book: Conversation, quest
 def score(question: Question, recalled: Recalled) -> Counter[str]:
     """Return the counts of an answer; each `… of` is the count of what was checked."""
     counts = Counter({"questions": 1, "items": len(recalled.items), "tokens": recalled.tokens})
-    context = "\n".join(recalled.lines)
+    # The day of the telling is in each line, so it is no evidence of an answer.
+    lines = [_TELLING.sub("", line) for line in recalled.lines]
+    context = "\n".join(lines)
     if question.is_silent:
         return counts + Counter({"silent": int(not recalled.lines), "silent of": 1})
     matters = [part for group in question.has for part in group]
-    useful = [any(holds(line, part) for part in matters) for line in recalled.lines]
+    useful = [any(holds(line, part) for part in matters) for line in lines]
     lacked = [not holds(context, part) for part in question.lacks]
     old = [_old_is_behind(recalled.items, context, question.has[0], part) for part in question.old]
     short = question.max_items is not None and len(recalled.items) <= question.max_items
