@@ -35,6 +35,10 @@ _SHOWN_DAYS = re.compile(r" ?\(\d{4}-\d\d(?:-\d\d(?: to \d{4}-\d\d-\d\d)?)?\)")
 _FENCES = ("<recalled-memory-", "</recalled-memory-", "Today: ", "###")
 #: Enough of a message to recognise it in a line of a context.
 _BEGINNING = 60
+_TOTALS = (
+    *("facts", "knowledge lines", "instructions", "withdrawn instructions that hold", "other instructions"),
+    *("contexts", "contexts with a forgotten value", "days shown", "false days", "marks of a later message"),
+)
 _COLUMNS = (
     "questions",
     "has",
@@ -233,7 +237,7 @@ def main() -> None:
                 pages.append(_page(name, question, recalled, [line for line, right in days if not right], leaks))
     order = sorted(groups, key=lambda group: group == "all")
     print(table({group: groups[group] for group in order}))
-    for name in sorted(name for name in total if not name.endswith(" of")):
+    for name in _TOTALS:
         print(f"{name}: {total[name]}" + (f" of {total[f'{name} of']}" if f"{name} of" in total else ""))
     if arguments.contexts:
         arguments.contexts.write_text("\n".join(pages), encoding="utf-8")
