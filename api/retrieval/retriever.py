@@ -56,10 +56,12 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult, shared_reason
 from recollect.api.retrieval.recall_telemetry import TraceIds, record_recall, trace_recall
 from recollect.api.retrieval.repeated_statements import without_repetitions
+from recollect.api.retrieval.restricted_memories import hidden_memories, without_hidden
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, adjusted_request, conversation_state
 from recollect.api.retrieval.understanding.query import question_time, read_question, understand, utc_now
+from recollect.api.retrieval.whose_words import users_of
 from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
 from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.envelope import datetime_of
@@ -330,12 +332,15 @@ class Retriever:
         budget: TimeBudget,
         as_of: datetime | None = None,
         asker_zone: tzinfo | None = None,
+        *,
+        is_own: bool = True,
     ) -> SearchContext | None:
         """Return the search context with the understood query; None, and a note, without the in-memory index.
 
         Parameters:
             as_of: the time that the request is asked as of; None for the present.
             asker_zone: the zone of the asker, when another namespace says it.
+            is_own: whether the namespace is that of the request.
         """
         zone = zone_named(request.timezone or "") or asker_zone or snapshot.days.of_user
         asked_at = question_time(as_of, request.until, zone, self._clock)
@@ -350,7 +355,7 @@ class Retriever:
         index = budget.run("memory", snapshot, lambda: self._index_cache.get(snapshot))
         if index is None:
             return None
-        return SearchContext(
+        context = SearchContext(
             namespace,
             request,
             snapshot,
@@ -363,6 +368,14 @@ class Retriever:
             budget,
             self._settings,
         )
+        hidden = hidden_memories(snapshot, request.speaker, lambda: users_of(context), is_own_namespace=is_own)
+        if not hidden.ids:
+            return context
+        knowledge = index.knowledge.without(hidden)
+        named = snapshot.restrictions.named_by_others(query.entities, hidden)
+        entities = tuple(id for id in query.entities if id in named or knowledge.graph.rows.get(id))
+        query = replace(query, entities=entities)
+        return replace(context, hidden=hidden, query=query, index=index._replace(knowledge=knowledge))
 
     def _search(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
         """Return the search result of one namespace, with the sources of summaries when requested.
@@ -371,7 +384,8 @@ class Retriever:
             excluded: versions of episodes to leave out.
         """
         result = self._namespace_search.search(context, excluded)
-        result = replace(result, items=without_rules_of_others(context, result.items))
+        allowed = without_hidden(result.items, context.hidden)
+        result = replace(result, items=without_rules_of_others(context, allowed))
         waiting = context.snapshot.quarantine.documents()
         if waiting:
             result = replace(result, items=[without_orders(item, waiting) for item in result.items])
@@ -382,7 +396,7 @@ class Retriever:
         except StorageError as error:
             context.budget.record_missing("sources", error)
             return result
-        return replace(result, items=items)
+        return replace(result, items=without_hidden(items, context.hidden))
 
     def _search_other_namespace(
         self, namespace: str, own: SearchContext, as_of: datetime | None
@@ -403,7 +417,9 @@ class Retriever:
         try:
             past_version = None if as_of is None else self._history.version(namespace, as_of)
             with self._snapshot(namespace, past_version, budget) as snapshot:
-                context = self._search_context(namespace, request, snapshot, budget, as_of, own.asked_at.tzinfo)
+                context = self._search_context(
+                    namespace, request, snapshot, budget, as_of, own.asked_at.tzinfo, is_own=False
+                )
                 return None if context is None else without_standing(context, self._search(context, ()))
         except (RecollectError, DatabaseError) as error:
             budget.record_missing(f"also {namespace}", error)
