@@ -60,8 +60,8 @@ from recollect.api.retrieval.restricted_memories import hidden_memories, without
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, adjusted_request, conversation_state
-from recollect.api.retrieval.understanding.query import question_time, read_question, understand, utc_now
-from recollect.api.retrieval.whose_words import users_of
+from recollect.api.retrieval.understanding.query import asked_by, question_time, read_question, understand, utc_now
+from recollect.api.retrieval.whose_words import speakers_of, users_of
 from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
 from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.envelope import datetime_of
@@ -368,6 +368,9 @@ class Retriever:
             budget,
             self._settings,
         )
+        if request.speaker is not None and speakers_of(context).several:
+            query = asked_by(query, snapshot, request.speaker)
+            context = replace(context, query=query)
         hidden = hidden_memories(snapshot, request.speaker, lambda: users_of(context), is_own_namespace=is_own)
         if not hidden.ids:
             return context

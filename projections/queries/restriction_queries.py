@@ -11,6 +11,7 @@ import orjson
 from recollect.projections.queries.records import fetch_tuples, fetch_values
 
 _ALL = "SELECT id, not_for, speaker, session_id FROM restrictions ORDER BY version"
+_USERS = "SELECT DISTINCT speaker FROM episodes WHERE role = 'user' AND tier = 'raw'"
 _REPETITIONS = "SELECT id, source FROM repetitions ORDER BY version"
 # The memories that name an event among their sources.
 _DERIVED = " UNION ALL ".join(
@@ -86,6 +87,10 @@ class RestrictionQueries:
             Restriction(id=id, not_for=tuple(orjson.loads(not_for)), speaker=speaker, session_id=session_id)
             for id, not_for, speaker, session_id in rows
         ]
+
+    def users(self) -> frozenset[str]:
+        """Return the names of the users whose messages have not expired, case folded."""
+        return frozenset(name.casefold() for name in fetch_values(self._connection, _USERS))
 
     def derived(self, messages: Collection[Restriction]) -> HiddenMemories:
         """Return messages with all that was derived from them; a memory with one such source is among it."""

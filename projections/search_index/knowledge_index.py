@@ -174,9 +174,7 @@ class KnowledgeIndex:
             row_of = {row: place for place, row in enumerate(kept)}
             graph = replace(
                 self.graph,
-                rows={
-                    node: [row_of[row] for row in rows if row in row_of] for node, rows in self.graph.rows.items()
-                },
+                rows={node: [row_of[row] for row in rows if row in row_of] for node, rows in self.graph.rows.items()},
                 nodes=[self.graph.nodes_of(row) for row in kept],
             )
             index = replace(

@@ -15,36 +15,41 @@ EVERYBODY = "*"
 _CHARS_MAX = 4_000
 #: The beginning of a request: of a text, a sentence or a part of one, with up to three words before it.
 _START = (
-    r"(?:^|[.!?;:,(\n—–-]\s*|\b(?:but|and|so|pls|plz|please|just)\s+)"
-    r"(?:(?:but|and|so|please|pls|plz|just|also|oh|btw|guys|ok|hey)[,\s]{1,3}){0,3}"
+    r"(?:^|[.!?;:,(\n—–-]\s*|\b(?i:but|and|so|pls|plz|please|just)\s+)"
+    r"(?:(?i:but|and|so|please|pls|plz|just|also|oh|btw|guys|ok|hey)[,\s]{1,3}){0,3}"
 )
 _NOT = r"(?:do\s?n['’]?t|do not|never)\s+(?:you\s+)?(?:ever\s+|please\s+)?"
-_NAME = r"(?P<{0}>[A-Z][\w'’-]{{0,40}}(?:\s[A-Z][\w-]{{0,40}})?)(?!['’]s\b)"
-_OTHERS = r"(?i:anyone|anybody|any one|a soul|the others|everyone else|anyone else)"
+_NAME = r"(?:(?:Mrs?|Ms|Dr|Aunt|Uncle)\.?\s)?[A-ZÀ-Þ][\w-]{0,40}+(?:\s[A-ZÀ-Þ][\w-]{0,40}+)?(?!['’]\w)"
+_AND = re.compile(r",\s|\s(?:and|or)\s")
+#: One name, or several: `Ben or Kofi`.
+_NAMES = rf"(?P<names>{_NAME}(?:(?:,\s|\s(?:and|or)\s){_NAME}){{0,4}})"
+_OTHERS = r"(?:anyone|anybody|any one|a soul|the others|everyone else|anyone else)"
+_THIS = r"(?:this|that|it)"
+_STAYS = r"(?: (?:stays?|remains?|should stay|must stay|has to stay))?(?: (?:strictly|just))?"
 _KEPT_FROM = tuple(
-    re.compile(_START + pattern)
+    re.compile(pattern)
     for pattern in (
-        rf"(?i:{_NOT}(?:tell|let|show|inform)\s+){_NAME.format('name')}",
-        rf"(?i:{_NOT}(?:mention|say|show|reveal|repeat|forward|leak)\s+(?:(?:any of\s+)?(?:this|that|it|anything|a word)"
-        rf"(?:\s+about\s+(?:this|that|it))?\s+)?(?:to|in front of|near)\s+){_NAME.format('name')}",
-        rf"(?i:not a word (?:of this |about this |about it )?to\s+){_NAME.format('name')}",
-        rf"(?i:(?:keep|hide)\s+(?:this|that|it)\s+(?:a secret\s+|secret\s+|hidden\s+|away\s+)?from\s+){_NAME.format('name')}",
+        rf"{_START}(?i:{_NOT}(?:dare\s+)?(?:tell|inform)\s+){_NAMES}(?!\s(?:what|how|when|where)\sto\b)",
+        rf"{_START}(?i:{_NOT}(?:mention|say|show|repeat|forward|breathe)\s+(?:(?:{_THIS}|anything|a word)"
+        rf"(?:\s+about\s+{_THIS})?\s+)?(?:to|in front of)\s+){_NAMES}",
+        rf"{_START}(?i:not a word (?:(?:of|about) {_THIS} )?to\s+){_NAMES}",
+        rf"{_START}(?i:keep\s+{_THIS}\s+(?:(?:a secret|secret|hidden|away)\s+)?from\s+){_NAMES}",
+        rf"{_NAMES}\s+(?i:(?:must|may|should)\s?(?:not|n['’]?t)\s+(?:know|find out|hear)\b)"
+        r"(?=\s*(?:$|[.!?,;:)…]|about\b|that\b|until\b|yet\b|this\b|it\b))",
+        rf"{_NAMES}\s+(?i:(?:can\s?not|can['’]?t)\s+(?:know|find out)\s+(?:about\s+)?{_THIS}\b)",
     )
-) + (
-    re.compile(rf"{_NAME.format('name')}\s+(?i:(?:must|may|should)\s?(?:not|n['’]?t)\s+(?:know|find out|hear|see)\b)"),
-    re.compile(rf"{_NAME.format('name')}\s+(?i:(?:can\s?not|can['’]?t)\s+(?:know|find out)\s+(?:about\s+)?(?:this|that|it)\b)"),
 )
 _KEPT_FROM_ALL = tuple(
     re.compile(_START + pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_NOT}(?:tell|show|let)\s+{_OTHERS}\b",
-        rf"{_NOT}(?:mention|say|show|repeat)\s+(?:this|that|it)\s+to\s+{_OTHERS}\b",
-        r"not a word (?:of this |about this )?to\s+" + _OTHERS + r"\b",
-        r"(?:(?:let['’]?s )?keep (?:this|that|it)|(?:this|that|it)(?:['’]s| is)?(?: just)?(?: stays?| remains?| should stay"
-        r"| must stay| has to stay)?(?: strictly| just)?) between (?:us|you and me|the two of us|me and you)\b",
+        rf"{_NOT}(?:tell|inform)\s+{_OTHERS}\b",
+        rf"{_NOT}(?:mention|say|show|repeat)\s+{_THIS}\s+to\s+{_OTHERS}\b",
+        rf"not a word (?:(?:of|about) {_THIS} )?to\s+{_OTHERS}\b",
+        rf"(?:(?:let['’]?s )?keep {_THIS}|{_THIS}(?:['’]s| is)?(?: just)?{_STAYS}) "
+        r"between (?:us(?: two)?|you and me|the two of us|me and you)\b(?=\s*(?:$|[.!?,;:)…]|please\b|ok\b))",
     )
 )
-#: Words that every such request has: most messages have none.
+#: Words of which every such request has one; most messages have none.
 _HINT = re.compile(r"n['’]?t|not|never|between|keep|hide", re.IGNORECASE)
 #: Capitalised words that are no names.
 _NO_NAMES = frozenset("I It He She They We You Me Him Her Them Us This That Anyone Anybody Everyone Go Be".split())
@@ -57,5 +62,6 @@ def withheld_names(text: str) -> Sequence[str]:
         return ()
     if any(pattern.search(beginning) for pattern in _KEPT_FROM_ALL):
         return (EVERYBODY,)
-    names = (match["name"] for pattern in _KEPT_FROM for match in pattern.finditer(beginning))
+    requests = (match["names"] for pattern in _KEPT_FROM for match in pattern.finditer(beginning))
+    names = (name for request in requests for name in _AND.split(request))
     return tuple(dict.fromkeys(name for name in names if name.split()[0] not in _NO_NAMES))

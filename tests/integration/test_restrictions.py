@@ -77,7 +77,10 @@ def test_what_a_message_says_decides_unless_the_field_does(memory: Recollect) ->
             _message("Cleo", "I am seeing a surgeon, keep this between us."),
         ],
     )
-    asked = {name: _shown(memory.retrieve("g", "firm bonus surgeon", speaker=name, gate=False)) for name in "Ann Ben Cleo".split()}
+    asked = {
+        name: _shown(memory.retrieve("g", "firm bonus surgeon", speaker=name, gate=False))
+        for name in ("Ann", "Ben", "Cleo")
+    }
     assert {name: [word in text for word in ("leaving", "bonus was", "seeing")] for name, text in asked.items()} == {
         "Ann": [True, True, False],
         "Ben": [False, True, False],
@@ -97,7 +100,7 @@ def test_what_is_derived_follows_and_an_update_sets_and_clears(memory: Recollect
     memory.settle("g")
     assert "vestas" not in _shown(memory.retrieve("g", asked, speaker="Ben", gate=False))
     assert "vestas" in _shown(memory.retrieve("g", asked, speaker="Cleo", gate=False))
-    memory.update("g", updated["id"], not_for=[])
+    memory.update("g", str(updated["id"]), not_for=[])
     assert "vestas" in _shown(memory.retrieve("g", asked, speaker="Ben", gate=False))
 
 
@@ -145,7 +148,12 @@ _MESSAGES = st.lists(
 
 
 @given(messages=_MESSAGES, reply=st.booleans())
-@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_no_value_of_a_restricted_message_is_in_what_that_person_asks(
     tmp_path_factory: pytest.TempPathFactory, messages: list[tuple[str, str, list[str]]], *, reply: bool
 ) -> None:
@@ -170,13 +178,19 @@ def test_no_value_of_a_restricted_message_is_in_what_that_person_asks(
         memory.settle("g")
         memory.compact("g")
         queries = [f"what about {event['payload']['text']}" for event in events]
-        queries += ["What do you know about me?", "What do you know about Ann?", "Who lives where, and who works where?", ""]
+        queries += [
+            "What do you know about me?",
+            "Who lives where, and who works where?",
+            "",
+        ]
         # The only user of a namespace needs no name.
         askers = (*_NAMES, None) if len({name for name, *_ in messages}) > 1 else _NAMES
         for asker in askers:
             hidden = hidden_from[asker] if asker else set[str]().union(*hidden_from.values())
             for query in queries:
-                for mode in ("active", "passive"):
-                    result = memory.retrieve("g", query, speaker=asker, mode=mode, session_id="s9" if mode == "passive" else None, expand=True)
+                for mode, session in (("active", None), ("passive", "s0"), ("passive", "new")):
+                    result = memory.retrieve(
+                        "g", query, speaker=asker, mode=mode, session_id=session, expand=True, no_store=True
+                    )
                     shown = _shown(result)
-                    assert not [value for value in hidden if value in shown], (asker, query, mode, messages, reply, result.context)
+                    assert not [value for value in hidden if value in shown], (asker, query, mode, result.context)
