@@ -36,7 +36,7 @@ _IDS_HEADING = "### Ids for correct, forget and history"
 
 def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
     """Return the memories for a query."""
-    retrieved = session.retrieve(_request(arguments, session.speaker or arguments.speaker))
+    retrieved = session.retrieve(_request(arguments, session.speaker))
     items: list[ItemJson] = retrieved["items"]
     degraded = [_missing_part(note) for note in retrieved["degraded"]]
     result = RecallResult(

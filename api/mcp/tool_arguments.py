@@ -50,9 +50,6 @@ class RecallArguments(ToolArguments):
     max_tokens: Annotated[int, Field(ge=100, le=20_000, description="size of the answer")] = 1_500
     as_of: Annotated[str | None, Field(max_length=NAME_CHARS_MAX, description="past time (ISO 8601)")] = None
     kinds: Annotated[list[Kind] | None, Field(min_length=1, max_length=20)] = None
-    speaker: Annotated[
-        str | None, Field(min_length=1, max_length=NAME_CHARS_MAX, description="who asks, if several people chat")
-    ] = None
 
 
 class RememberArguments(ToolArguments):
