@@ -32,7 +32,7 @@ from recollect.projections.read_models.purges import Purges
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
 from recollect.projections.read_models.replay import build_read_model
 from recollect.projections.schema.content_hash import content_hash, keyword_index_matches
-from recollect.projections.schema.schema import add_state, create_file, empty_read_model, read_state
+from recollect.projections.schema.schema import add_state, create_file, empty_read_model, has_own_schema, read_state
 
 _logger = logging.getLogger(__name__)
 
@@ -138,6 +138,14 @@ class _OpenReadModel:
             return
         finally:
             self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+
+    def has_own_schema(self) -> bool:
+        """Return whether the tables are those of this version: a flipped bit may rename a column."""
+        try:
+            with closing(connect(self.path, readonly=True)) as reader:
+                return has_own_schema(reader)
+        except (apsw.Error, ForeignFile):
+            return False
 
     def search_matches(self) -> bool:
         """Return whether the keyword index matches the episodes."""
@@ -392,6 +400,15 @@ class ReadModels:
         with self._open_files.using(namespace, partial(self._open_live, namespace)) as read_model:
             try:
                 yield read_model
+            except apsw.SQLError as error:
+                with self._open_files.lock:
+                    if read_model.has_own_schema():
+                        raise
+                    self._replace_live(namespace, "its schema is damaged")
+                raise ForeignFile(
+                    f"{read_model.path} is damaged ({error}); it is built again from the log, so ask again, or run "
+                    "`recollect replay`"
+                ) from error
             except (apsw.CorruptError, apsw.NotADBError, ForeignFile) as error:
                 # If the log is the damaged file, keep the read model: it may be the only copy of the content.
                 if not isinstance(error, ForeignFile) or error.path == read_model.path:

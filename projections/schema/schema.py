@@ -142,6 +142,19 @@ def empty_read_model(log_id: str, namespace: str) -> apsw.Connection:
     return connection
 
 
+def has_own_schema(connection: apsw.Connection) -> bool:
+    """Return whether the tables and views of a read model are those of `SCHEMA_VERSION`."""
+    with closing(apsw.Connection(":memory:")) as empty:
+        empty.deserialize("main", _empty_file(indexed=True))
+        return _tables(connection) == _tables(empty)
+
+
+def _tables(connection: apsw.Connection) -> list[tuple[Any, ...]]:
+    """Return the names and statements of the tables and views, by name."""
+    statement = "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+    return connection.execute(statement).fetchall()
+
+
 @cache
 def _sql(name: str) -> str:
     """Return the text of an SQL file of this folder."""
