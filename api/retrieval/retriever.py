@@ -47,6 +47,7 @@ from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, L
 from recollect.api.retrieval.answer.rendered_dates import Occasion
 from recollect.api.retrieval.answer.secret_owners import SecretOwners
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
+from recollect.api.retrieval.asker_context import for_asker
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudget
@@ -56,12 +57,11 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult, shared_reason
 from recollect.api.retrieval.recall_telemetry import TraceIds, record_recall, trace_recall
 from recollect.api.retrieval.repeated_statements import without_repetitions
-from recollect.api.retrieval.restricted_memories import hidden_memories, without_hidden
+from recollect.api.retrieval.restricted_memories import without_hidden
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, adjusted_request, conversation_state
-from recollect.api.retrieval.understanding.query import asked_by, question_time, read_question, understand, utc_now
-from recollect.api.retrieval.whose_words import speakers_of, users_of
+from recollect.api.retrieval.understanding.query import question_time, read_question, understand, utc_now
 from recollect.api.settings import RETRIEVAL_BUDGET_MS, PrivacySettings, RetrievalSettings
 from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.envelope import datetime_of
@@ -255,6 +255,7 @@ class Retriever:
             context = self._search_context(namespace, request, snapshot, budget, as_of)
             if context is None:
                 return
+            context = for_asker(context)
             standing: list[Item] = []
             if request.mode == "passive":
                 answer.state = conversation_state(
@@ -332,15 +333,12 @@ class Retriever:
         budget: TimeBudget,
         as_of: datetime | None = None,
         asker_zone: tzinfo | None = None,
-        *,
-        is_own: bool = True,
     ) -> SearchContext | None:
         """Return the search context with the understood query; None, and a note, without the in-memory index.
 
         Parameters:
             as_of: the time that the request is asked as of; None for the present.
             asker_zone: the zone of the asker, when another namespace says it.
-            is_own: whether the namespace is that of the request.
         """
         zone = zone_named(request.timezone or "") or asker_zone or snapshot.days.of_user
         asked_at = question_time(as_of, request.until, zone, self._clock)
@@ -355,7 +353,7 @@ class Retriever:
         index = budget.run("memory", snapshot, lambda: self._index_cache.get(snapshot))
         if index is None:
             return None
-        context = SearchContext(
+        return SearchContext(
             namespace,
             request,
             snapshot,
@@ -368,29 +366,12 @@ class Retriever:
             budget,
             self._settings,
         )
-        if request.speaker is not None and speakers_of(context).several:
-            query = asked_by(query, snapshot, request.speaker)
-            context = replace(context, query=query)
-        hidden = hidden_memories(snapshot, request.speaker, lambda: users_of(context), is_own_namespace=is_own)
-        if not hidden.ids:
-            return context
-        knowledge = index.knowledge.without(hidden)
-        named = snapshot.restrictions.named_by_others(query.entities, hidden)
-        entities = tuple(id for id in query.entities if id in named or knowledge.graph.rows.get(id))
-        query = replace(query, entities=entities)
-        return replace(context, hidden=hidden, query=query, index=index._replace(knowledge=knowledge))
 
     def _search(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
-        """Return the search result of one namespace, with the sources of summaries when requested.
-
-        Parameters:
-            excluded: versions of episodes to leave out.
-        """
+        """Return the search result of one namespace without the versions `excluded`, with sources when requested."""
         result = self._namespace_search.search(context, excluded)
-        allowed = without_hidden(result.items, context.hidden)
-        result = replace(result, items=without_rules_of_others(context, allowed))
-        waiting = context.snapshot.quarantine.documents()
-        if waiting:
+        result = replace(result, items=without_rules_of_others(context, without_hidden(result.items, context.hidden)))
+        if waiting := context.snapshot.quarantine.documents():
             result = replace(result, items=[without_orders(item, waiting) for item in result.items])
         if not context.request.expand:
             return result
@@ -420,10 +401,10 @@ class Retriever:
         try:
             past_version = None if as_of is None else self._history.version(namespace, as_of)
             with self._snapshot(namespace, past_version, budget) as snapshot:
-                context = self._search_context(
-                    namespace, request, snapshot, budget, as_of, own.asked_at.tzinfo, is_own=False
-                )
-                return None if context is None else without_standing(context, self._search(context, ()))
+                context = self._search_context(namespace, request, snapshot, budget, as_of, own.asked_at.tzinfo)
+                if context is not None:
+                    return without_standing(context, self._search(for_asker(context, is_own=False), ()))
+                return None
         except (RecollectError, DatabaseError) as error:
             budget.record_missing(f"also {namespace}", error)
             return None

@@ -29,8 +29,9 @@ def record(memory: Recollect, name: str, lines: list[str]) -> dict[str, str]:
             raise ValueError(f"{name}: no message: {line}")
         day, speaker, text, label = match.groups()
         at = _START + timedelta(days=int(day), minutes=number)
+        id = f"{name}:{number}"
         event = {
-            "id": f"{name}:{number}",
+            "id": id,
             "type": "message.added",
             "session_id": f"day {day}",
             "occurred_at": at.isoformat(),
@@ -38,7 +39,7 @@ def record(memory: Recollect, name: str, lines: list[str]) -> dict[str, str]:
         }
         memory.append(name, event)
         if label:
-            ids[label] = event["id"]
+            ids[label] = id
     memory.settle(name, now=_START + timedelta(days=14))
     return ids
 

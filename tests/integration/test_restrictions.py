@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from recollect import Recollect
+from recollect.api.retrieval.contract.request import Mode
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidEvent
@@ -48,7 +49,8 @@ _GROUP = [
 def test_a_message_is_not_shown_to_whom_it_is_not_for(memory: Recollect, speaker: str | None) -> None:
     memory.append("g", _GROUP)
     memory.settle("g")
-    for mode in ("active", "passive"):
+    modes: tuple[Mode, ...] = ("active", "passive")
+    for mode in modes:
         result = memory.retrieve("g", "what about the birthday party telescope?", speaker=speaker, mode=mode)
         assert "telescope" not in _shown(result), (mode, speaker)
     assert "whitby" in _shown(memory.retrieve("g", "birthday party", speaker=speaker, gate=False))
@@ -188,7 +190,8 @@ def test_no_value_of_a_restricted_message_is_in_what_that_person_asks(
         for asker in askers:
             hidden = hidden_from[asker] if asker else set[str]().union(*hidden_from.values())
             for query in queries:
-                for mode, session in (("active", None), ("passive", "s0"), ("passive", "new")):
+                turns: tuple[tuple[Mode, str | None], ...] = (("active", None), ("passive", "s0"), ("passive", "new"))
+                for mode, session in turns:
                     result = memory.retrieve(
                         "g", query, speaker=asker, mode=mode, session_id=session, expand=True, no_store=True
                     )
