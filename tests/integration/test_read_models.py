@@ -316,22 +316,6 @@ def test_a_model_that_is_damaged_while_it_is_open_is_built_anew(
     assert rows(models, "SELECT count(*) FROM episodes") == [(500,)]
 
 
-def test_a_flipped_bit_in_the_schema_is_damage_with_a_way_out(
-    tmp_path: Path, log: SqliteLog, models: ReadModels
-) -> None:
-    append(log, "a", message("x"))
-    models.catch_up("a")
-    models.close()
-    path = live_file(tmp_path, "a")
-    path.write_bytes(path.read_bytes().replace(b"importance     INTEGER", b"imporuance     INTEGER"))
-
-    with pytest.raises(ForeignFile, match="is damaged .*recollect replay"):
-        rows(models, "SELECT importance FROM episodes")
-    assert rows(models, "SELECT text FROM episodes WHERE importance > 0") == [("x",)]
-    with pytest.raises(apsw.SQLError):
-        rows(models, "SELECT no_such_column FROM episodes")
-
-
 def test_a_damaged_log_does_not_cost_the_read_model(tmp_path: Path, models: ReadModels, log: SqliteLog) -> None:
     append(log, "a", *(message("x" * 500) for _ in range(300)))
     models.catch_up("a")

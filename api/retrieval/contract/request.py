@@ -79,7 +79,7 @@ class RetrieveRequest(BaseModel):
     ] = ()
     #: Active: the query is a question to the memory. Passive: the query is the last message of a conversation.
     mode: Mode = "active"
-    #: Who asks. The context has the standing instructions and strong likes of this user: the speaker of the appended
+    #: Who asks, whom "I" in the query means; messages that are not for this person are left out. The context has the standing instructions and strong likes of this user: the speaker of the appended
     #: message; without one, the only user of the session or of the namespace. When it is not known, the context has all
     #: instructions, each with its speaker. Of several users, the one who stated a PIN or a code
     #: is shown it.
