@@ -15,10 +15,12 @@ EVERYBODY = "*"
 _CHARS_MAX = 4_000
 #: The beginning of a request: of a text, a sentence or a part of one, with up to three words before it.
 _START = (
-    r"(?:^|[.!?;:,(\n—–-]\s*|\b(?i:but|and|so|pls|plz|please|just)\s+)"
+    r"(?:^|[.!?;:,(\n—–-]\s{0,3}|\b(?i:but|and|so|pls|plz|please|just)\s{1,3})"
     r"(?:(?i:but|and|so|please|pls|plz|just|also|oh|btw|guys|ok|hey)[,\s]{1,3}){0,3}"
 )
-_NOT = r"(?:do\s?n['’]?t|do not|never)\s+(?:you\s+)?(?:ever\s+|please\s+)?"
+#: Spaces between two words.
+_S = r"\s{1,3}"
+_NOT = r"(?:do\s?n['’]?t|do not|never)\s{1,3}(?:you\s{1,3})?(?:ever\s{1,3}|please\s{1,3})?"
 _NAME = r"(?:(?:Mrs?|Ms|Dr|Aunt|Uncle)\.?\s)?[A-ZÀ-Þ][\w-]{0,40}+(?:\s[A-ZÀ-Þ][\w-]{0,40}+)?(?!['’]\w)"
 _AND = re.compile(r",\s|\s(?:and|or)\s")
 #: One name, or several: `Ben or Kofi`.
@@ -29,24 +31,24 @@ _STAYS = r"(?: (?:stays?|remains?|should stay|must stay|has to stay))?(?: (?:str
 _KEPT_FROM = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"{_START}(?i:{_NOT}(?:dare\s+)?(?:tell|inform)\s+){_NAMES}(?!\s(?:what|how|when|where)\sto\b)",
-        rf"{_START}(?i:{_NOT}(?:mention|say|show|repeat|forward|breathe)\s+(?:(?:{_THIS}|anything|a word)"
-        rf"(?:\s+about\s+{_THIS})?\s+)?(?:to|in front of)\s+){_NAMES}",
-        rf"{_START}(?i:not a word (?:(?:of|about) {_THIS} )?to\s+){_NAMES}",
-        rf"{_START}(?i:keep\s+{_THIS}\s+(?:(?:a secret|secret|hidden|away)\s+)?from\s+){_NAMES}",
-        rf"{_NAMES}\s+(?i:(?:must|may|should)\s?(?:not|n['’]?t)\s+(?:know|find out|hear)\b)"
-        r"(?=\s*(?:$|[.!?,;:)…]|about\b|that\b|until\b|yet\b|this\b|it\b))",
-        rf"{_NAMES}\s+(?i:(?:can\s?not|can['’]?t)\s+(?:know|find out)\s+(?:about\s+)?{_THIS}\b)",
+        rf"{_START}(?i:{_NOT}(?:dare{_S})?(?:tell|inform){_S}){_NAMES}(?!\s(?:what|how|when|where)\sto\b)",
+        rf"{_START}(?i:{_NOT}(?:mention|say|show|repeat|forward|breathe){_S}(?:(?:{_THIS}|anything|a word)"
+        rf"(?:{_S}about{_S}{_THIS})?{_S})?(?:to|in front of){_S}){_NAMES}",
+        rf"{_START}(?i:not a word (?:(?:of|about) {_THIS} )?to{_S}){_NAMES}",
+        rf"{_START}(?i:keep{_S}{_THIS}{_S}(?:(?:a secret|secret|hidden|away){_S})?from{_S}){_NAMES}",
+        rf"{_NAMES}{_S}(?i:(?:must|may|should)\s?(?:not|n['’]?t){_S}(?:know|find out|hear)\b)"
+        r"(?=\s{0,3}(?:$|[.!?,;:)…]|about\b|that\b|until\b|yet\b|this\b|it\b))",
+        rf"{_NAMES}{_S}(?i:(?:can\s?not|can['’]?t){_S}(?:know|find out){_S}(?:about{_S})?{_THIS}\b)",
     )
 )
 _KEPT_FROM_ALL = tuple(
     re.compile(_START + pattern, re.IGNORECASE)
     for pattern in (
-        rf"{_NOT}(?:tell|inform)\s+{_OTHERS}\b",
-        rf"{_NOT}(?:mention|say|show|repeat)\s+{_THIS}\s+to\s+{_OTHERS}\b",
-        rf"not a word (?:(?:of|about) {_THIS} )?to\s+{_OTHERS}\b",
+        rf"{_NOT}(?:tell|inform){_S}{_OTHERS}\b",
+        rf"{_NOT}(?:mention|say|show|repeat){_S}{_THIS}{_S}to{_S}{_OTHERS}\b",
+        rf"not a word (?:(?:of|about) {_THIS} )?to{_S}{_OTHERS}\b",
         rf"(?:(?:let['’]?s )?keep {_THIS}|{_THIS}(?:['’]s| is)?(?: just)?{_STAYS}) "
-        r"between (?:us(?: two)?|you and me|the two of us|me and you)\b(?=\s*(?:$|[.!?,;:)…]|please\b|ok\b))",
+        r"between (?:us(?: two)?|you and me|the two of us|me and you)\b(?=\s{0,3}(?:$|[.!?,;:)…]|please\b|ok\b))",
     )
 )
 #: Words of which every such request has one; most messages have none.
