@@ -34,6 +34,10 @@ def mcp(
     connector: Annotated[
         bool, typer.Option("--connector", help="Also offer the tools search and fetch, for connectors of ChatGPT.")
     ] = False,
+    speaker: Annotated[
+        str | None,
+        typer.Option(help="Who asks, where several people share the namespace.", show_default=False),
+    ] = None,
 ) -> None:
     """Serve the tools of a namespace to an MCP client, which starts this command and speaks over its streams.
 
@@ -51,7 +55,7 @@ def mcp(
     memory = _LateMemory(settings)
     try:
         has_connector_tools = connector or settings.server.mcp_connector_tools
-        session = command_session(memory.get, data, namespace, has_connector_tools=has_connector_tools)
+        session = command_session(memory.get, data, namespace, has_connector_tools=has_connector_tools, speaker=speaker)
         serve_stdio(session, on_listed=memory.open_in_thread)
     finally:
         memory.close()
@@ -102,7 +106,12 @@ def _has_server(data: Path) -> bool:
 
 
 def command_session(
-    open_memory: Callable[[], Recollect], data: Path, namespace: str, *, has_connector_tools: bool = False
+    open_memory: Callable[[], Recollect],
+    data: Path,
+    namespace: str,
+    *,
+    has_connector_tools: bool = False,
+    speaker: str | None = None,
 ) -> ToolSession:
     """Return the session of a command, which asks the running server of the folder and else its own memory."""
     from recollect.api.access.callers import LOCAL_CALLER  # noqa: PLC0415
@@ -117,6 +126,7 @@ def command_session(
         append=door.append,
         record=record_nothing,
         has_connector_tools=has_connector_tools,
+        speaker=speaker,
     )
 
 

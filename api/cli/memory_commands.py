@@ -130,6 +130,7 @@ def retrieve(
     budget_tokens: _TokensMax = None,
     as_of: _AsOf = None,
     also: Annotated[list[str] | None, typer.Option(help="Another namespace to search too; may be repeated.")] = None,
+    speaker: Annotated[str | None, typer.Option(help="Who asks: the name that their messages have.")] = None,
     form: Annotated[str, typer.Option("--format", help="Format of the context: markdown, preamble or json.")] = (
         "markdown"
     ),
@@ -147,7 +148,13 @@ def retrieve(
     """
     if no_store and explain:
         raise InvalidInput("needs the trace, which --no-store does not keep; give one of them", field="--explain")
-    fields: dict[str, Any] = {"query": query, "also": also or [], "format": form, "no_store": no_store}
+    fields: dict[str, Any] = {
+        "query": query,
+        "also": also or [],
+        "format": form,
+        "no_store": no_store,
+        "speaker": speaker,
+    }
     limits = {"limit": limit, "budget_tokens": budget_tokens}
     fields |= {name: value for name, value in limits.items() if value is not None}
     server = running_server(load_cli_settings(context.obj).storage.data) if ask_server else None

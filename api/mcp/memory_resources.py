@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import orjson
 
+from recollect.api.mcp.shown_memories import shown_memory
 from recollect.api.mcp.shown_secrets import text_without_secrets
 from recollect.api.mcp.tool_results import ToolAnswer
 from recollect.api.mcp.tool_session import ToolSession
@@ -31,7 +32,7 @@ def read_resource(session: ToolSession, uri: str) -> tuple[str, str]:
     if uri == _PROFILE:
         text, media_type = profile(session) or "The memory has no profile yet.", _TEXT
     elif uri.startswith(_MEMORY):
-        memory = session.memory.get(session.namespace, unquote(uri.removeprefix(_MEMORY)))
+        memory = shown_memory(session, unquote(uri.removeprefix(_MEMORY)))
         text = text_without_secrets(session, orjson.dumps(memory, option=orjson.OPT_INDENT_2).decode())
         media_type = _JSON
     else:
@@ -42,4 +43,4 @@ def read_resource(session: ToolSession, uri: str) -> tuple[str, str]:
 
 def profile(session: ToolSession) -> str:
     """Return the context for the start of a session; empty when there is nothing."""
-    return str(session.retrieve(RetrieveRequest(query="", mode="passive"))["context"])
+    return str(session.retrieve(RetrieveRequest(query="", mode="passive", speaker=session.speaker))["context"])

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recollect.api.mcp.shown_memories import shown_memory
 from recollect.api.mcp.tool_arguments import CorrectArguments, ForgetArguments, RememberArguments
 from recollect.api.mcp.tool_results import (
     CorrectResult,
@@ -83,7 +84,7 @@ def correct(session: ToolSession, arguments: CorrectArguments) -> ToolAnswer:
     Raises:
         InvalidInput: the memory is what a person or an assistant said; or the text looks like instructions.
     """
-    memory = session.memory.get(session.namespace, arguments.memory_id)
+    memory = shown_memory(session, arguments.memory_id)
     if memory["kind"] == "episode" and memory["role"] != NOTE_ROLE:
         raise InvalidInput(
             "this is what a person or an assistant said, which is not rewritten; correct the fact that was made of it, "
@@ -119,7 +120,7 @@ def forget(session: ToolSession, arguments: ForgetArguments) -> ToolAnswer:
         raise InvalidInput("give memory_id, or query to find ids", field="memory_id")
     if arguments.memory_id is None:
         return _candidates(session, str(arguments.query))
-    memory = session.memory.get(session.namespace, arguments.memory_id)
+    memory = shown_memory(session, arguments.memory_id)
     forgotten = session.memory.forget(session.namespace, arguments.memory_id, reason=arguments.why)
     entry = ForgottenMemory(id=str(forgotten["id"]), kind=memory["kind"], text=memory_text(memory))
     result = ForgetResult(dry_run=False, memories=[entry], version=forgotten["version"])
@@ -128,7 +129,7 @@ def forget(session: ToolSession, arguments: ForgetArguments) -> ToolAnswer:
 
 def _candidates(session: ToolSession, query: str) -> ToolAnswer:
     """Return the memories that a query matches; nothing is forgotten."""
-    retrieved = session.retrieve(RetrieveRequest(query=query, limit=_CANDIDATES_MAX))
+    retrieved = session.retrieve(RetrieveRequest(query=query, limit=_CANDIDATES_MAX, speaker=session.speaker))
     entries = [
         ForgottenMemory(id=item["id"], kind=item["kind"], text=shortened(item["text"])) for item in retrieved["items"]
     ]
@@ -178,8 +179,8 @@ def memory_time(memory: Mapping[str, Any]) -> str:
 
 
 def existing(session: ToolSession, memory_id: str) -> MemoryItem | None:
-    """Return a memory by its id; None when there is none."""
+    """Return a memory by its id; None when there is none that may be shown."""
     try:
-        return session.memory.get(session.namespace, memory_id)
+        return shown_memory(session, memory_id)
     except NotFound:
         return None

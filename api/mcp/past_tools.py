@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from recollect.api.mcp.memory_tools import existing, fenced, memory_text, memory_time, shortened
+from recollect.api.mcp.shown_memories import hidden_from, shown_items, shown_memory
 from recollect.api.mcp.tool_arguments import FetchArguments, HistoryArguments, SearchArguments, TimelineArguments
 from recollect.api.mcp.tool_results import (
     FetchResult,
@@ -43,6 +44,7 @@ def history(session: ToolSession, arguments: HistoryArguments) -> ToolAnswer:
         memories = _history_of(session, arguments.memory_id)
     else:
         memories = _memories_about(session, str(arguments.subject))
+    memories = shown_items(hidden_from(session), memories)
     entries = [_entry(session, memory) for memory in memories[-_VALUES_MAX:]]
     lines = [_history_line(entry) for entry in entries]
     text = fenced(lines) if lines else "No fact is about this subject; recall searches messages."
@@ -51,7 +53,7 @@ def history(session: ToolSession, arguments: HistoryArguments) -> ToolAnswer:
 
 def _history_of(session: ToolSession, memory_id: str) -> list[dict[str, Any]]:
     """Return the values that held in turn with a memory."""
-    memory = session.memory.get(session.namespace, memory_id)
+    memory = shown_memory(session, memory_id)
     if memory["kind"] == "fact":
         page = session.memory.fact_history(session.namespace, memory_id)
     elif memory["kind"] == "preference":
@@ -106,7 +108,7 @@ def timeline(session: ToolSession, arguments: TimelineArguments) -> ToolAnswer:
         items, following = _latest(session, filters, arguments.limit), None
     else:
         page = session.memory.episodes(session.namespace, after=arguments.after, limit=arguments.limit, filters=filters)
-        items, following = page["items"], page["next"]
+        items, following = shown_items(hidden_from(session), page["items"]), page["next"]
     entries = [
         TimelineEntry(
             id=item["id"],
@@ -127,6 +129,7 @@ def timeline(session: ToolSession, arguments: TimelineArguments) -> ToolAnswer:
 def _latest(session: ToolSession, filters: dict[str, Any], limit: int) -> list[Episode]:
     """Return the last `limit` episodes in order. Lists go forward, so it reads from further and further back."""
     head = session.memory.parts.log.head(session.namespace).version
+    hidden = hidden_from(session)
     versions = 2 * limit
     while True:
         start = max(0, head - versions)
@@ -134,7 +137,7 @@ def _latest(session: ToolSession, filters: dict[str, Any], limit: int) -> list[E
         after: str | None = str(start)
         while after is not None:
             page = session.memory.episodes(session.namespace, after=after, limit=_PAGE_ITEMS, filters=filters)
-            items, after = [*items, *page["items"]][-limit:], page["next"]
+            items, after = [*items, *shown_items(hidden, page["items"])][-limit:], page["next"]
         if len(items) == limit or start == 0:
             return items
         versions *= 4
@@ -142,7 +145,7 @@ def _latest(session: ToolSession, filters: dict[str, Any], limit: int) -> list[E
 
 def search(session: ToolSession, arguments: SearchArguments) -> ToolAnswer:
     """Return hits for a query in the form of OpenAI's connectors."""
-    retrieved = session.retrieve(RetrieveRequest(query=arguments.query))
+    retrieved = session.retrieve(RetrieveRequest(query=arguments.query, speaker=session.speaker))
     hits = [
         SearchHit(id=item["id"], title=shortened(item["text"])[:_TITLE_CHARS_MAX], url=_uri(item["id"]))
         for item in retrieved["items"]
@@ -153,7 +156,7 @@ def search(session: ToolSession, arguments: SearchArguments) -> ToolAnswer:
 
 def fetch(session: ToolSession, arguments: FetchArguments) -> ToolAnswer:
     """Return a memory by its id in the form of OpenAI's connectors; raise `NotFound` when there is none."""
-    memory = session.memory.get(session.namespace, arguments.id)
+    memory = shown_memory(session, arguments.id)
     result = FetchResult(
         id=arguments.id,
         title=memory_text(memory)[:_TITLE_CHARS_MAX],

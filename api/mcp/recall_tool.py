@@ -36,7 +36,7 @@ _IDS_HEADING = "### Ids for correct, forget and history"
 
 def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
     """Return the memories for a query."""
-    retrieved = session.retrieve(_request(arguments))
+    retrieved = session.retrieve(_request(arguments, session.speaker))
     items: list[ItemJson] = retrieved["items"]
     degraded = [_missing_part(note) for note in retrieved["degraded"]]
     result = RecallResult(
@@ -64,13 +64,14 @@ def _missing_part(note: str) -> str:
     return _PARTS.get(part, "a part of the memory")
 
 
-def _request(arguments: RecallArguments) -> RetrieveRequest:
+def _request(arguments: RecallArguments, speaker: str | None) -> RetrieveRequest:
     """Return the retrieval of a call; raise `InvalidInput` when the past time is none."""
     fields: dict[str, Any] = {
         "query": arguments.query,
         "budget_tokens": int((1 - _IDS_SHARE) * arguments.max_tokens),
         "as_of": arguments.as_of,
         "kinds": arguments.kinds,
+        "speaker": speaker,
     }
     if arguments.max_tokens < _WHOLE_TOKENS:
         fields["limit"] = max(_ITEMS_MIN, arguments.max_tokens // _MEMORY_TOKENS_MIN)

@@ -47,6 +47,8 @@ class ToolSession:
     record: RecordCall
     #: Whether `search` and `fetch` are offered, for connectors that need these names.
     has_connector_tools: bool = False
+    #: Who asks, by the configuration of the client and not by the model; None: it does not say.
+    speaker: str | None = None
 
     @property
     def memory(self) -> Recollect:

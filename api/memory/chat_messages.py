@@ -65,6 +65,8 @@ class ChatMessage(BaseModel):
     occurred_at: Moment | None = None
     #: Labels, added to those of the call.
     metadata: Metadata = {}
+    #: The people who must not be shown the message when they ask, as in `message.added`.
+    not_for: Annotated[tuple[Name, ...], Field(max_length=20)] | None = None
     #: The calls of tools that an assistant asks for; recorded as `data` of the message.
     tool_calls: list[JsonValue] | None = None
     #: The call that a tool answers; names the tool when `name` is absent.
@@ -118,6 +120,8 @@ class ChatBatch(BaseModel):
         metadata = {**self.metadata, **message.metadata}
         if metadata:
             payload["metadata"] = metadata
+        if message.not_for is not None:
+            payload["not_for"] = message.not_for
         return {
             "id": message.id,
             "type": "message.added",

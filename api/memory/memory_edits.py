@@ -18,7 +18,7 @@ from recollect.projections.text.tokens import estimate_tokens
 
 #: The fields of each kind that an update can change. `text` is the field that follows it.
 UPDATABLE: Mapping[str, tuple[str, ...]] = {
-    "episode": ("text", "metadata"),
+    "episode": ("text", "metadata", "not_for"),
     "fact": ("text", "object", "valid_from"),
     "preference": ("text", "value", "strength", "standing"),
     "procedure": ("trigger", "steps", "context", "confidence"),
@@ -48,6 +48,7 @@ class MemoryChanges(TypedDict, total=False):
     title: str
     uri: str
     metadata: Mapping[str, Any]
+    not_for: Sequence[str]
     relations: Sequence[Mapping[str, Any]]
     description: str
     aliases: Sequence[str]

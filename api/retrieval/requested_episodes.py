@@ -27,6 +27,9 @@ def requested_episodes(context: SearchContext, *, summaries: bool = False) -> Ma
         mask &= episodes.occurred_at_us >= microseconds(request.since)
     if request.until is not None:
         mask &= episodes.occurred_at_us < microseconds(request.until)
+    if not summaries and context.hidden.versions:
+        # A summary of hidden messages and of others leads to the others, in whose place it is never shown.
+        mask[episodes.rows_of(np.array(context.hidden.versions, np.int64))] = False
     if request.min_trust:
         mask[episodes.rows_of(np.array(less_trusted_versions(context), np.int64))] = False
     if request.session_id is not None and request.mode == "active":

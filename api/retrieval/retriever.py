@@ -47,6 +47,7 @@ from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, L
 from recollect.api.retrieval.answer.rendered_dates import Occasion
 from recollect.api.retrieval.answer.secret_owners import SecretOwners
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
+from recollect.api.retrieval.asker_context import for_asker
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudget
@@ -56,6 +57,7 @@ from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult, shared_reason
 from recollect.api.retrieval.recall_telemetry import TraceIds, record_recall, trace_recall
 from recollect.api.retrieval.repeated_statements import without_repetitions
+from recollect.api.retrieval.restricted_memories import without_hidden
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, adjusted_request, conversation_state
@@ -253,6 +255,7 @@ class Retriever:
             context = self._search_context(namespace, request, snapshot, budget, as_of)
             if context is None:
                 return
+            context = for_asker(context)
             standing: list[Item] = []
             if request.mode == "passive":
                 answer.state = conversation_state(
@@ -365,15 +368,10 @@ class Retriever:
         )
 
     def _search(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
-        """Return the search result of one namespace, with the sources of summaries when requested.
-
-        Parameters:
-            excluded: versions of episodes to leave out.
-        """
+        """Return the search result of one namespace without the versions `excluded`, with sources when requested."""
         result = self._namespace_search.search(context, excluded)
-        result = replace(result, items=without_rules_of_others(context, result.items))
-        waiting = context.snapshot.quarantine.documents()
-        if waiting:
+        result = replace(result, items=without_rules_of_others(context, without_hidden(result.items, context.hidden)))
+        if waiting := context.snapshot.quarantine.documents():
             result = replace(result, items=[without_orders(item, waiting) for item in result.items])
         if not context.request.expand:
             return result
@@ -382,7 +380,7 @@ class Retriever:
         except StorageError as error:
             context.budget.record_missing("sources", error)
             return result
-        return replace(result, items=items)
+        return replace(result, items=without_hidden(items, context.hidden))
 
     def _search_other_namespace(
         self, namespace: str, own: SearchContext, as_of: datetime | None
@@ -404,7 +402,9 @@ class Retriever:
             past_version = None if as_of is None else self._history.version(namespace, as_of)
             with self._snapshot(namespace, past_version, budget) as snapshot:
                 context = self._search_context(namespace, request, snapshot, budget, as_of, own.asked_at.tzinfo)
-                return None if context is None else without_standing(context, self._search(context, ()))
+                if context is not None:
+                    return without_standing(context, self._search(for_asker(context, is_own=False), ()))
+                return None
         except (RecollectError, DatabaseError) as error:
             budget.record_missing(f"also {namespace}", error)
             return None

@@ -13,6 +13,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
 from recollect.api.retrieval.namespace_search import passes_metadata
 from recollect.api.retrieval.profile import is_about, who_is, without_repetition
+from recollect.api.retrieval.restricted_memories import without_hidden
 from recollect.api.retrieval.result_items import episode_item, knowledge_item, later_of
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
@@ -69,7 +70,7 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
     kinds, request = context.request.kinds, context.request
     return [
         item
-        for item in items
+        for item in without_hidden(items, context.hidden)
         if (kinds is None or item.kind in kinds)
         and request.includes(item.occurred_at_us)
         and item.trust >= request.min_trust
@@ -133,10 +134,17 @@ def _session_items(context: SearchContext, covered: Collection[str]) -> list[Ite
 def _session_item(context: SearchContext, session: RecentSession, rank: int, covered: Collection[str]) -> Item | None:
     """Return what a session was about; None when its users said nothing but fillers."""
     episodes = context.snapshot.episodes
-    turns = [row for row in episodes.session_user_turns(session.id, limit=_MESSAGES_READ) if row.id not in covered]
+    hidden = context.hidden
+    turns = [
+        row
+        for row in episodes.session_user_turns(session.id, limit=_MESSAGES_READ)
+        if row.id not in covered and row.id not in hidden.ids
+    ]
     rows = _representative(turns, context)
+    if session.id in hidden.sessions:
+        session = replace(session, summary=None)
     if not rows:
-        summaries = episodes.session_summaries(session.id)
+        summaries = [row for row in episodes.session_summaries(session.id) if row.id not in hidden.ids]
         return episode_item(context, summaries[-1].version, 0.5, {"session": rank}) if summaries else None
     text = session.summary or " … ".join(_sentences(rows))
     return Item(

@@ -70,7 +70,9 @@ def conversation_state(
     session = context.request.session_id
     sessions = context.snapshot.sessions
     turns = _last_turns(context, session, exclude) if session is not None else []
-    observations = sessions.observations(session) if session is not None else []
+    # Observations are about several messages, so they are left out together with one that is hidden.
+    is_shown = session is not None and session not in context.hidden.sessions
+    observations = sessions.observations(session) if session is not None and is_shown else []
     text = context.request.query
     names = addressed_names(text) & _participant_names(context)
     visible = (*turns, *context.snapshot.episodes.versions_of(exclude))

@@ -46,14 +46,19 @@ class Speakers:
         return item.line if is_own else f"According to {name}, {item.line}"
 
 
+def users_of(context: SearchContext) -> set[str]:
+    """Return the names of the users who speak in the namespace of a query, normalised."""
+    episodes = context.episodes
+    return _names(context, np.unique(episodes.speakers[(episodes.roles == ROLES["user"]) & (episodes.raw == 1)]))
+
+
 def speakers_of(context: SearchContext) -> Speakers:
     """Return the users who speak in the namespace of a query, and who asks it.
 
     Without a name in the request, it is the only user of the session of the request, or of the namespace.
     """
     request, episodes = context.request, context.episodes
-    is_user = (episodes.roles == ROLES["user"]) & (episodes.raw == 1)
-    names = _names(context, np.unique(episodes.speakers[is_user]))
+    names = users_of(context)
     asker = None if request.speaker is None else normalised(request.speaker)
     if asker is not None and asker != _UNNAMED:
         names.add(asker)
@@ -61,7 +66,8 @@ def speakers_of(context: SearchContext) -> Speakers:
         return Speakers(several=False, asker=asker)
     if asker is None and request.session_id in episodes.session_ids:
         session = episodes.session_ids.index(request.session_id)
-        of_session = _names(context, np.unique(episodes.speakers[is_user & (episodes.sessions == session)]))
+        is_of_session = (episodes.roles == ROLES["user"]) & (episodes.raw == 1) & (episodes.sessions == session)
+        of_session = _names(context, np.unique(episodes.speakers[is_of_session]))
         asker = of_session.pop() if len(of_session) == 1 else None
     return Speakers(several=True, asker=None if asker == _UNNAMED else asker)
 

@@ -89,6 +89,9 @@ class Message(Payload):
     #: Labels of the producer, such as `{"channel": "email"}`; lists and retrievals can be filtered by them. At most
     #: 8 KiB and 5 levels. `timezone`, such as `Europe/Berlin`, is the zone of the message's day.
     metadata: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
+    #: The people who must not be shown the message, nor what was derived from it, when they ask. Empty: the message is
+    #: for everyone, also when its text says otherwise. Absent: the text decides ("don't tell Ben").
+    not_for: Annotated[tuple[Name, ...], Field(max_length=20)] | None = None
     #: What the server noticed about the text.
     labels: Labels = ()
 

@@ -219,6 +219,9 @@ class _Selection:
         if kind == "session.ended":
             # The producer's summary may quote an erased message.
             return payload.get("summary") is not None and event.session_id in self._touched
+        corrected: str | None = payload.get("corrects")
+        if corrected is not None and corrected not in self._remade and self._is_gone(corrected):
+            return True
         # A producer derived the event from its sources; a reference to memories alone goes with the last of them.
         return any(gone) if "source_events" in payload else bool(gone) and all(gone)
 

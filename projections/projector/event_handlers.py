@@ -35,6 +35,7 @@ def apply_event(batch: WriteBatch, event: RecordedEvent) -> None:
         payload = remaining_payload(event, payload, batch.forgotten)
     if payload is not None:
         handler(batch, event, payload)
+        batch.restrictions.add_statement(event, payload)
     if type in KNOWLEDGE_HANDLERS:
         batch.knowledge_version = event.version
 
@@ -77,7 +78,7 @@ def _episode_added(batch: WriteBatch, event: RecordedEvent, payload: dict[str, A
         speakers += [
             turn["name"] for turn in payload["turns"] if turn.get("name") and turn["role"] in _PARTICIPANT_ROLES
         ]
-    batch.add_episode(event, episode, speakers)
+    batch.add_episode(event, episode, payload, speakers)
 
 
 def _compressed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ from recollect.projections.projector.knowledge import Knowledge
 from recollect.projections.projector.known_entities import KnownEntities
 from recollect.projections.projector.memory_care import MemoryCare
 from recollect.projections.projector.preferences import Preferences
+from recollect.projections.projector.restrictions import Restrictions
 from recollect.projections.projector.session_rows import (
     SAVE_SESSION,
     SELECT_SESSION,
@@ -165,6 +166,7 @@ class WriteBatch:
         self.knowledge = Knowledge(connection, self.endings)
         self.care = MemoryCare(connection)
         self.edits = EditChanges(connection)
+        self.restrictions = Restrictions(connection, new=new)
         #: Ids of the memories that were forgotten before the next event.
         self.forgotten: set[str] = set() if new else {id for (id,) in connection.execute("SELECT id FROM forgotten")}
         #: The memory that each event forgot, by the id of the event; also of those that were undone.
@@ -198,10 +200,13 @@ class WriteBatch:
         """Set a setting of the namespace."""
         self._settings[name] = value
 
-    def add_episode(self, event: RecordedEvent, episode: Episode, speakers: Sequence[str]) -> None:
+    def add_episode(
+        self, event: RecordedEvent, episode: Episode, payload: dict[str, Any], speakers: Sequence[str]
+    ) -> None:
         """Add the episode of `event`; `complete_episodes` does the rest.
 
         Parameters:
+            payload: that of the event.
             speakers: the names of the participants who wrote it, once for each message.
         """
         previous: int | None = None
@@ -216,6 +221,7 @@ class WriteBatch:
                 for name, value in episode.metadata.items()
                 if not isinstance(value, dict | list)
             ]
+        self.restrictions.add_episode(event, episode, payload, previous)
         self._added.append((event, episode, previous, speakers, episode_offset(event, episode, session)))
 
     def complete_episodes(self) -> None:
@@ -341,6 +347,7 @@ class WriteBatch:
         self._summaries.clear()
         self._mentions.clear()
         self._metadata.clear()
+        self.restrictions.write()
 
     def write_sessions_and_entities(self) -> None:
         """Write sessions, entities and cursors, after the last episode."""

@@ -25,6 +25,7 @@ from recollect.projections.queries.page_queries import PageQueries
 from recollect.projections.queries.progress_queries import ProgressQueries
 from recollect.projections.queries.quarantine_queries import QuarantineQueries
 from recollect.projections.queries.queried_episodes import EpisodeDetails
+from recollect.projections.queries.restriction_queries import RestrictionQueries
 from recollect.projections.queries.session_queries import SessionQueries
 from recollect.projections.schema.content_hash import content_hash
 
@@ -66,6 +67,11 @@ class Snapshot:
     def sessions(self) -> SessionQueries:
         """Return the queries on sessions and their observations."""
         return SessionQueries(self._connection, self.days)
+
+    @cached_property
+    def restrictions(self) -> RestrictionQueries:
+        """Return the queries on who must not be shown which messages."""
+        return RestrictionQueries(self._connection)
 
     @cached_property
     def entities(self) -> EntityQueries:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
@@ -18,7 +17,7 @@ from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import ForeignFile, LogRewound, LogUnreachable, ProjectionFailed
 from recollect.events.progress import OnProgress
-from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
+from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.projection_settings import OPEN_MODELS_MAX
 from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
@@ -27,12 +26,13 @@ from recollect.projections.read_models.disk_limit import DiskLimit
 from recollect.projections.read_models.generations import built, empty_path, next_generation, publish
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.open_files import OpenFiles
-from recollect.projections.read_models.opening import RebuildLog, open_projector
+from recollect.projections.read_models.open_read_model import OpenReadModel
+from recollect.projections.read_models.opening import RebuildLog
 from recollect.projections.read_models.purges import Purges
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
 from recollect.projections.read_models.replay import build_read_model
-from recollect.projections.schema.content_hash import content_hash, keyword_index_matches
-from recollect.projections.schema.schema import add_state, create_file, empty_read_model, read_state
+from recollect.projections.schema.content_hash import content_hash
+from recollect.projections.schema.schema import add_state, create_file, empty_read_model
 
 _logger = logging.getLogger(__name__)
 
@@ -82,75 +82,6 @@ class ReplayCheck:
         return self.search_equal and self.live_digest == self.replayed_digest
 
 
-class _OpenReadModel:
-    """The open live generation of one namespace."""
-
-    def __init__(self, log: EventLog, namespace: str, folder: Path) -> None:
-        self._folder = folder
-        self._seen_ns = folder.stat().st_mtime_ns
-        self.generation = generations(folder)[-1]
-        self.path = generation_path(folder, self.generation)
-        self._connection = connect(self.path, create=False)
-        try:
-            with storage_errors(self.path):
-                self.projector = open_projector(log, namespace, self._connection, self.path)
-        except BaseException:
-            self._connection.close()
-            raise
-        #: Held while events are projected.
-        self.lock = threading.Lock()
-        self._readers: list[apsw.Connection] = []
-
-    def is_live(self) -> bool:
-        """Return whether this is still the newest generation; another process may have replayed the namespace."""
-        try:
-            changed_ns = self._folder.stat().st_mtime_ns
-        except FileNotFoundError:
-            return False
-        if changed_ns == self._seen_ns:
-            return True
-        self._seen_ns = changed_ns
-        return generations(self._folder)[-1:] == [self.generation]
-
-    @contextmanager
-    def reading(self, default_zone: tzinfo) -> Generator[Snapshot]:
-        """Yield a snapshot on a read-only connection of its own."""
-        reader = self._readers.pop() if self._readers else connect(self.path, readonly=True)
-        try:
-            reader.execute("BEGIN")
-            yield Snapshot(reader, read_state(reader).checkpoint, default_zone)
-        finally:
-            if reader.in_transaction:
-                reader.execute("ROLLBACK")
-            self._readers.append(reader)
-
-    @contextmanager
-    def busy_until(self, deadline: float | None) -> Generator[None]:
-        """Limit the wait for another process's write to `deadline`; None leaves the default busy timeout."""
-        if deadline is None:
-            yield
-            return
-        self._connection.set_busy_timeout(int(max(0.0, deadline - time.monotonic()) * 1_000))
-        try:
-            yield
-        except apsw.BusyError:
-            # Another process writes, possibly the same events; the caller answers from the present checkpoint.
-            return
-        finally:
-            self._connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-
-    def search_matches(self) -> bool:
-        """Return whether the keyword index matches the episodes."""
-        with self.lock, storage_errors(self.path):
-            return keyword_index_matches(self._connection)
-
-    def close(self) -> None:
-        """Close all connections."""
-        while self._readers:
-            self._readers.pop().close()
-        self._connection.close()
-
-
 class ReadModels:
     """All read models of the data folder `data`. Safe to use from many threads, and from several processes at once.
 
@@ -185,8 +116,8 @@ class ReadModels:
         self._far_behind_events = far_behind_events
         #: Removes read models and vectors that were not used lately.
         self.disk_limit = DiskLimit(data, log, disk_bytes_max)
-        self._open_files: OpenFiles[_OpenReadModel] = OpenFiles(
-            open_files_max, is_current=_OpenReadModel.is_live, lease=self.disk_limit.in_use
+        self._open_files: OpenFiles[OpenReadModel] = OpenFiles(
+            open_files_max, is_current=OpenReadModel.is_live, lease=self.disk_limit.in_use
         )
         #: By namespace; changed under the lock of the open files.
         self._parked: dict[str, Parked] = {}
@@ -347,7 +278,7 @@ class ReadModels:
                 _logger.warning("namespace %.12s cannot be replayed", folder_name(namespace), exc_info=True)
 
     def _project(
-        self, read_model: _OpenReadModel, head: int, deadline: float | None, batch: int, *, is_alone: bool
+        self, read_model: OpenReadModel, head: int, deadline: float | None, batch: int, *, is_alone: bool
     ) -> bool:
         """Project events up to `head`, in batches until `deadline` or in one alone; return whether more can follow."""
         timeout = -1 if deadline is None else max(0.0, deadline - time.monotonic())
@@ -365,7 +296,7 @@ class ReadModels:
         finally:
             read_model.lock.release()
 
-    def _check_rewound(self, read_model: _OpenReadModel, namespace: str) -> None:
+    def _check_rewound(self, read_model: OpenReadModel, namespace: str) -> None:
         """Raise `LogRewound` when the log ends before the checkpoint.
 
         The head is read again: another process may have projected an event appended after the first reading.
@@ -375,7 +306,7 @@ class ReadModels:
             self._open_files.drop(namespace)
             raise LogRewound(namespace, checkpoint)
 
-    def _progress(self, read_model: _OpenReadModel, namespace: str, head: int) -> ProjectionProgress:
+    def _progress(self, read_model: OpenReadModel, namespace: str, head: int) -> ProjectionProgress:
         parked = read_model.projector.parked
         if parked is not None or self._parked:
             with self._open_files.lock:
@@ -387,11 +318,20 @@ class ReadModels:
         return ProjectionProgress(namespace=namespace, version=version, head=head, parked=parked)
 
     @contextmanager
-    def _using(self, namespace: str) -> Generator[_OpenReadModel]:
+    def _using(self, namespace: str) -> Generator[OpenReadModel]:
         """Yield the open read model of `namespace`; when its file is damaged, replace it for the next use."""
         with self._open_files.using(namespace, partial(self._open_live, namespace)) as read_model:
             try:
                 yield read_model
+            except apsw.SQLError as error:
+                with self._open_files.lock:
+                    if read_model.has_own_schema():
+                        raise
+                    self._replace_live(namespace, "its schema is damaged")
+                raise ForeignFile(
+                    f"{read_model.path} is damaged ({error}); it is built again from the log, so ask again, or run "
+                    "`recollect replay`"
+                ) from error
             except (apsw.CorruptError, apsw.NotADBError, ForeignFile) as error:
                 # If the log is the damaged file, keep the read model: it may be the only copy of the content.
                 if not isinstance(error, ForeignFile) or error.path == read_model.path:
@@ -399,13 +339,13 @@ class ReadModels:
                         self._replace_live(namespace, "it is damaged")
                 raise
 
-    def _open_live(self, namespace: str) -> _OpenReadModel:
+    def _open_live(self, namespace: str) -> OpenReadModel:
         """Open the live generation; begin an empty one when none exists, or when it is damaged or of another log."""
         folder = namespace_folder(self.data, namespace)
         if not generations(folder):
             self._begin_generation(namespace, folder)
         try:
-            return _OpenReadModel(self.log, namespace, folder)
+            return OpenReadModel(self.log, namespace, folder)
         except LogRewound as problem:
             self._parked[namespace] = Parked(namespace=namespace, version=problem.version, error=str(problem))
             raise
@@ -413,7 +353,7 @@ class ReadModels:
             if problem.path not in (None, generation_path(folder, generations(folder)[-1])):
                 raise
             self._replace_live(namespace, problem)
-            return _OpenReadModel(self.log, namespace, folder)
+            return OpenReadModel(self.log, namespace, folder)
 
     def _replace_live(self, namespace: str, problem: str | ForeignFile) -> None:
         """Publish an empty generation over the live one; the next catch-up projects the log into it."""

@@ -16,7 +16,7 @@ from recollect.events.storage.private_files import open_private
 
 #: Raised with every change of the SQL files or of the rows that handlers write. A read model of another version is
 #: rebuilt from the log.
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 17
 
 #: Bytes of a page of a read model's file. Most of its 60 tables and indexes are empty in a namespace of few messages,
 #: and each takes a page: 20 messages take 96 KiB, with SQLite's default of 4,096 bytes 284 KiB. At 10,000 messages the
@@ -140,6 +140,19 @@ def empty_read_model(log_id: str, namespace: str) -> apsw.Connection:
     connection.deserialize("main", _empty_file(indexed=True))
     add_state(connection, log_id=log_id, namespace=namespace)
     return connection
+
+
+def has_own_schema(connection: apsw.Connection) -> bool:
+    """Return whether the tables and views of a read model are those of `SCHEMA_VERSION`."""
+    with closing(apsw.Connection(":memory:")) as empty:
+        empty.deserialize("main", _empty_file(indexed=True))
+        return _tables(connection) == _tables(empty)
+
+
+def _tables(connection: apsw.Connection) -> list[tuple[Any, ...]]:
+    """Return the names and statements of the tables and views, by name."""
+    statement = "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name"
+    return connection.execute(statement).fetchall()
 
 
 @cache

@@ -68,6 +68,24 @@ CREATE TABLE forgotten (
     id TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
+-- The messages that some people must not be shown, whoever derives something from them.
+CREATE TABLE restrictions (
+    id         TEXT PRIMARY KEY,        -- of the message's event
+    version    INTEGER NOT NULL,        -- of that event
+    not_for    TEXT NOT NULL,           -- JSON list of names; *: every person but the speaker
+    speaker    TEXT NOT NULL,
+    session_id TEXT
+) STRICT, WITHOUT ROWID;
+
+-- What repeats another memory and does not name it as its source: the reply to a restricted message, a message in place
+-- of another one, the correction of a fact.
+CREATE TABLE repetitions (
+    id     TEXT NOT NULL,
+    source TEXT NOT NULL,               -- id of the event, or of the fact
+    version INTEGER NOT NULL,           -- of the event `id`
+    PRIMARY KEY (id, source)
+) STRICT, WITHOUT ROWID;
+
 -- Memories that look like instructions by others than the user: retrieval leaves them out until they are reviewed.
 CREATE TABLE quarantine (
     memory_id TEXT PRIMARY KEY,

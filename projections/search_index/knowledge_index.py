@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import TypeVar
@@ -22,6 +22,7 @@ from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.projector.predicates import attribute_stems, canonical
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.later_statements import LaterStatement
+from recollect.projections.queries.restriction_queries import HiddenMemories
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, Node, build_graph
@@ -38,6 +39,8 @@ _DIETARY = re.compile(
 )
 #: Texts whose stems are cached: most texts of an index are unchanged when it is loaded again.
 _TEXTS_MAX = 50_000
+#: Groups of people who ask and must not be shown the same memories, whose parts of an index are cached.
+_ASKERS_MAX = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,10 +166,42 @@ class KnowledgeIndex:
         """Return the sha256 of each item's text: the key of its vector in `vectors.db`."""
         return [sha256(item.text.encode(errors="replace")).digest() for item in self.items]
 
+    def without(self, hidden: HiddenMemories) -> KnowledgeIndex:
+        """Return the index without hidden memories; the walks over the graph still pass them."""
+        index = self._without.get(hidden)
+        if index is None:
+            kept = [row for row, item in enumerate(self.items) if not _is_hidden(item, hidden)]
+            row_of = {row: place for place, row in enumerate(kept)}
+            graph = replace(
+                self.graph,
+                rows={node: [row_of[row] for row in rows if row in row_of] for node, rows in self.graph.rows.items()},
+                nodes=[self.graph.nodes_of(row) for row in kept],
+            )
+            index = replace(
+                self,
+                items=[self.items[row] for row in kept],
+                terms=[self.terms[row] for row in kept],
+                title_stems=[self.title_stems[row] for row in kept],
+                later={id: later for id, later in self.later.items() if later.source_event not in hidden.ids},
+                graph=graph,
+            )
+            self._without.put(hidden, index)
+        return index
+
+    @cached_property
+    def _without(self) -> BoundedCache[HiddenMemories, KnowledgeIndex]:
+        return BoundedCache(_ASKERS_MAX)
+
     def idf(self, term: str) -> float:
         """Return the inverse document frequency of a stem, as in BM25."""
         frequency = len(self.rows_with_term.get(term, ()))
         return math.log1p((len(self.items) - frequency + 0.5) / (frequency + 0.5))
+
+
+def _is_hidden(item: KnowledgeItem, hidden: HiddenMemories) -> bool:
+    """Return whether an item has what a hidden message says: a source, a name, or a description."""
+    entities = hidden.linked_entities | hidden.described_entities if item.kind == "entity" else hidden.linked_entities
+    return hidden.hides(item.id, item.source_events) or not entities.isdisjoint(item.entities)
 
 
 def _rows_by(keys_by_row: Iterable[Iterable[_Key]]) -> dict[_Key, list[int]]:

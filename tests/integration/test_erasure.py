@@ -260,6 +260,19 @@ def test_a_forgotten_fact_stays_forgotten_and_a_pin_stays_when_a_neighbour_is_er
         assert memory.check("a").is_equal
 
 
+def test_a_correction_goes_with_the_fact_that_it_corrects(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("a", [message("I live in Porto.", name="Ann", session_id="s1")])
+        memory.append("a", [message("I live in Braga.", name="Bob", session_id="s2")])
+        memory.compact("a")
+        facts = {fact["object"]: fact["id"] for fact in memory.facts("a")["items"]}
+        memory.update("a", facts["Porto"], text=f"{WORD}ville")
+        memory.update("a", facts["Braga"], text="Faro")
+        memory.erase("a", session_id="s1")
+        assert [fact["object"] for fact in memory.list("a", "facts", filters={"status": "active"})["items"]] == ["Faro"]
+    assert WORD.encode() not in bytes_of(tmp_path)
+
+
 @pytest.mark.parametrize("which", ["first", "last"])
 def test_all_versions_of_an_updated_message_go_together(tmp_path: Path, which: str) -> None:
     with opened(tmp_path) as memory:

@@ -320,3 +320,30 @@ async def test_a_code_is_shown_to_a_call_that_asks_for_it_alone(memory: Recollec
         assert "4711" not in await answer(tool, {"query": query})
     assert "4711" not in await answer("timeline", {})
     assert "4711" not in await answer("fetch", {"id": "note"})
+
+
+async def test_no_tool_returns_what_is_not_for_the_speaker_of_the_session(memory: Recollect) -> None:
+    payload: dict[str, Any] = {
+        "role": "user",
+        "name": "Ann",
+        "text": "Ann lives in Lisbon, a secret.",
+        "not_for": ["Ben"],
+    }
+    [hidden] = memory.append("for", {"type": "message.added", "payload": payload})
+    greeting = {"role": "user", "name": "Ben", "text": "Hello, I am Ben and I like long walks."}
+    memory.append("for", {"type": "message.added", "payload": greeting})
+    memory.append("for", {"type": "fact.stated", "payload": FACT | {"object": "Lisbon", "source_events": [hidden.id]}})
+    shown = {}
+    for speaker in ("Ben", "Ann", None):
+        async with client_of(replace(session_of(memory, "for", connector=True), speaker=speaker)) as client:
+            answers = [
+                await client.call_tool("recall", {"query": "where does Ann live, in Lisbon?"}),
+                await client.call_tool("timeline", {}),
+                await client.call_tool("history", {"subject": "Ann"}),
+                await client.call_tool("fetch", {"id": hidden.id}),
+                await client.call_tool("forget", {"query": "Ann lives in Lisbon"}),
+            ]
+            shown[speaker] = [
+                "a secret" in text_of(answer) or "lives in Lisbon" in text_of(answer) for answer in answers
+            ]
+    assert shown == {"Ben": [False] * 5, "Ann": [True] * 5, None: [False] * 5}

@@ -5,13 +5,16 @@ from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
+import apsw
 import pytest
 from support.command_line import recollect
 from support.events import message
+from support.read_models import rows
 
 from recollect.api.cli.session import open_models
 from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
+from recollect.events.errors import ForeignFile
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.validation import drafts
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
@@ -143,3 +146,20 @@ def test_a_far_behind_read_model_that_cannot_be_replayed_is_folded_up_to_the_bad
     assert progress.version == 30
     assert progress.parked is not None
     assert progress.parked.version == 31
+
+
+def test_a_flipped_bit_in_the_schema_is_damage_with_a_way_out(
+    tmp_path: Path, log: SqliteLog, models: ReadModels
+) -> None:
+    log.append("a", drafts([message("x")]))
+    models.catch_up("a")
+    models.close()
+    folder = namespace_folder(tmp_path, "a")
+    path = generation_path(folder, generations(folder)[-1])
+    path.write_bytes(path.read_bytes().replace(b"importance     INTEGER", b"imporuance     INTEGER"))
+
+    with pytest.raises(ForeignFile, match="is damaged .*recollect replay"):
+        rows(models, "SELECT importance FROM episodes")
+    assert rows(models, "SELECT text FROM episodes WHERE importance > 0") == [("x",)]
+    with pytest.raises(apsw.SQLError):
+        rows(models, "SELECT no_such_column FROM episodes")

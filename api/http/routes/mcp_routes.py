@@ -22,6 +22,8 @@ from recollect.events.limits import REQUEST_BYTES_MAX, check_namespace
 
 #: The header that names the namespace. Hosts fill it for each of their users: `user-{{USER_ID}}` in Open WebUI.
 NAMESPACE_HEADER = "X-Recollect-Namespace"
+#: The header that names who asks, where several people share a namespace.
+SPEAKER_HEADER = "X-Recollect-Speaker"
 
 router = GuardedRouter(include_in_schema=False)
 
@@ -87,6 +89,7 @@ def tool_session(request: Request, memory: Recollect, namespace: str) -> ToolSes
         append=append_here(memory, namespace),
         record=record,
         has_connector_tools=memory.parts.settings.server.mcp_connector_tools,
+        speaker=request.headers.get(SPEAKER_HEADER) or None,
     )
 
 

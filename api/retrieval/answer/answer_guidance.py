@@ -85,5 +85,8 @@ def _entities(context: SearchContext, items: Sequence[Item]) -> tuple[str, ...]:
 
 def _relations(context: SearchContext) -> tuple[tuple[str, str, str], ...]:
     """Return the relations of the entities of the query, as (source, type, target)."""
+    if context.hidden.ids:
+        # A relation does not say which message states it.
+        return ()
     entities = [*context.query.entities, *context.query.participants]
     return tuple(context.snapshot.entities.relations(entities, limit=_RELATIONS_MAX))

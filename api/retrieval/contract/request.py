@@ -79,10 +79,10 @@ class RetrieveRequest(BaseModel):
     ] = ()
     #: Active: the query is a question to the memory. Passive: the query is the last message of a conversation.
     mode: Mode = "active"
-    #: Who asks. The context has the standing instructions and strong likes of this user: the speaker of the appended
-    #: message; without one, the only user of the session or of the namespace. When it is not known, the context has all
-    #: instructions, each with its speaker. Of several users, the one who stated a PIN or a code
-    #: is shown it.
+    #: Who asks, whom "I" in the query means: the speaker of the appended message; without one, the only user of the
+    #: session or of the namespace. Messages that are not for this person are left out. The context has the standing
+    #: instructions and strong likes of this user; when it is not known, all instructions, each with its speaker. Of
+    #: several users, the one who stated a PIN or a code is shown it.
     speaker: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     #: Whether the standing instructions of other users apply as well, each with its speaker.
     shared_rules: bool = False

@@ -106,7 +106,7 @@ def lasting_facts(context: SearchContext) -> list[KnowledgeItem]:
     if scope is None or query.has_topic or _HOW_WAS.search(query.question) is None:
         return []
     knowledge, first_time = context.index.knowledge, context.snapshot.episodes.first_time
-    people = set(query.participants) or knowledge.graph.speakers
+    people = set(query.participants or query.askers) or knowledge.graph.speakers
     facts = [
         (first[0], item)
         for item in knowledge.items

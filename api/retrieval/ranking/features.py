@@ -336,7 +336,8 @@ def _binary_columns(
 ) -> dict[str, Vector]:
     """Return the values of `BINARY_FEATURES` by name, shape (candidates,) each."""
     intent, versions = query.intent, arrays.versions[rows]
-    is_participant = np.array([name.casefold() in query.participant_names for name in arrays.speaker_names], np.bool_)
+    people = query.participant_names | query.asker_names
+    is_participant = np.array([name.casefold() in people for name in arrays.speaker_names], np.bool_)
     by_participant = is_participant[arrays.speakers[rows]] if len(is_participant) else np.zeros(len(rows), np.bool_)
     columns: dict[str, Any] = {
         # A summary covers turns of several speakers, including the user.

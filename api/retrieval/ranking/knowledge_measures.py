@@ -142,9 +142,9 @@ def title_shares(knowledge: KnowledgeIndex, stems: frozenset[str]) -> Vector:
 def own_items(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
     """Return 1 for the items about a person that the query is about, else 0, shape (items,).
 
-    A question in the first person is about the speakers, since a request does not say who asks.
+    A question in the first person is about the one who asks; about all speakers, when the request does not say who.
     """
-    people = frozenset[Node](context.query.participants)
+    people = frozenset[Node](context.query.participants or context.query.askers)
     if not people and is_first_person(context.query.question):
         people = knowledge.graph.speakers
     own = np.zeros(len(knowledge.items), np.float32)

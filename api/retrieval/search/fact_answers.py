@@ -14,6 +14,7 @@ from recollect.api.retrieval.understanding.asked_predicates import (
     asks_about_speaker,
 )
 from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.search_index.knowledge_graph import Node
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex
 from recollect.projections.text.stems import content_stems
 
@@ -27,7 +28,8 @@ def versions_stating_answers(context: SearchContext) -> Ints:
     if query.intent.past:
         return np.empty(0, np.int64)
     named = frozenset((*query.participants, *query.entities))
-    speakers = frozenset[int | str]() if query.participants else knowledge.graph.speakers - named
+    unnamed = frozenset[Node]() if query.participants else knowledge.graph.speakers - named
+    speakers = frozenset[Node](query.askers) or unnamed
     source_ids: set[str] = set()
     for predicate in _candidates(query.question, knowledge):
         rows_by_subject = knowledge.active_facts[predicate]

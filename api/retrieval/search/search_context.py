@@ -14,6 +14,7 @@ from recollect.events.backends.log import EventLog
 from recollect.events.envelope import microseconds
 from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.queries.restriction_queries import NOTHING_HIDDEN, HiddenMemories
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import EpisodeArrays
 from recollect.projections.search_index.index_cache import IndexSnapshot
@@ -40,6 +41,8 @@ class SearchContext:
     log: EventLog
     budget: TimeBudget
     settings: RetrievalSettings
+    #: The memories that the one who asks must not be shown.
+    hidden: HiddenMemories = NOTHING_HIDDEN
 
     @property
     def asked_at_us(self) -> int:

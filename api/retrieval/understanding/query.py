@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
 from recollect.api.retrieval.understanding.fillers import addressed_names
+from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.foreign_questions import foreign_stop_words, names_topic
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import (
@@ -89,6 +90,10 @@ class Query:
     without_topic: bool
     #: The capitalised words of the query after its first word, case-folded: mostly names.
     names: frozenset[str]
+    #: Who says "I" in the query: the ids of the one who asks, and the names, case-folded. Empty: it says no "I", or the
+    #: one who asks is not named or is the only user.
+    askers: tuple[int, ...] = ()
+    asker_names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +121,7 @@ class QuestionText:
     language: Language | None
     #: The entities that the question names, and the participants, by id.
     named_entities: set[int]
-    participants: dict[str, int]
+    participants: Mapping[str, frozenset[int]]
 
 
 def read_question(text: str, snapshot: Snapshot, *, session_id: str | None = None) -> QuestionText:
@@ -138,7 +143,10 @@ def read_question(text: str, snapshot: Snapshot, *, session_id: str | None = Non
     named_entities = snapshot.entities.ids_by_name(_name_candidates(words))
     participants = _participants(snapshot.entities)
     participant_words = {
-        word for name, entity in participants.items() if entity in named_entities for word in WORD.findall(name)
+        word
+        for name, entities in participants.items()
+        if not entities.isdisjoint(named_entities)
+        for word in WORD.findall(name)
     } | {word for word in words if word in participants}
     german = is_german(WORD.findall(question.lower())[:_WORDS_MAX])
     language = language_of(question)
@@ -173,10 +181,7 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
     """
     question, words, participants = read.question, read.words, read.participants
     addressed = _addressed(question, participants)
-    asked_about = (
-        {participants[word] for word in words if word in participants}
-        | (read.named_entities & set(participants.values()))
-    ) - addressed
+    asked_about = _asked_about(words, read.named_entities, participants) - addressed
     times = question_times(question, asked_at)
     dates = times.ranges
     date_words = {word for date in dates for word in WORD.findall(date.text.casefold())}
@@ -263,18 +268,41 @@ def _name_candidates(words: list[str]) -> set[str]:
     }
 
 
-def _participants(entities: EntityQueries) -> dict[str, int]:
-    """Return the ids of the participants, by name and by first name."""
-    by_name: dict[str, int] = {}
-    for name, entity in entities.participants():
-        by_name.setdefault(name, entity)
-        by_name.setdefault(WORD.findall(name + " _")[0], entity)
+def _participants(entities: EntityQueries) -> dict[str, frozenset[int]]:
+    """Return the ids of the participants, by name and by first name, which several may share."""
+    by_name: dict[str, frozenset[int]] = {}
+    participants = entities.participants()
+    names = {name for name, _ in participants}
+    for name, entity in participants:
+        first_name = WORD.findall(name + " _")[0]
+        # "Hannah" is the name of one of two, and of the other one only the first name.
+        for key in (name,) if first_name in names else (name, first_name):
+            by_name[key] = by_name.get(key, frozenset()) | {entity}
     return by_name
 
 
-def _addressed(text: str, participants: dict[str, int]) -> set[int]:
+def _asked_about(
+    words: Sequence[str], named_entities: set[int], participants: Mapping[str, frozenset[int]]
+) -> set[int]:
+    """Return the participants that words name; a full name is not that of others with the same first name."""
+    everyone = frozenset[int]().union(*participants.values())
+    named = {entity for entity in named_entities if entity in everyone}
+    by_word = (participants[word] for word in words if word in participants)
+    return named.union(*(entities & named or entities for entities in by_word))
+
+
+def _addressed(text: str, participants: Mapping[str, frozenset[int]]) -> set[int]:
     """Return the participants that the text only addresses, as in "Thanks, Bob!", and is not about."""
-    return {participants[name] for name in addressed_names(text) if name in participants}
+    return set[int]().union(*(participants[name] for name in addressed_names(text) if name in participants))
+
+
+def asked_by(query: Query, snapshot: Snapshot, speaker: str) -> Query:
+    """Return a query that says "I" with the person whom it means."""
+    if not is_first_person(query.question):
+        return query
+    name = speaker.casefold()
+    askers = sorted(snapshot.entities.ids_by_name([name]))
+    return replace(query, askers=tuple(askers), asker_names=snapshot.entities.names_and_aliases(askers) | {name})
 
 
 def remove_names(text: str, names: set[str]) -> str:
