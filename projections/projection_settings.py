@@ -20,6 +20,8 @@ SHARED_VECTORS_BYTES_MAX = 8 << 30
 SHARED_VECTORS_DAYS_MAX = 30
 #: Name of the default embedding model.
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+#: Name of the model for other languages than English, whose weights are in the package of the extra `multilingual`.
+MULTILINGUAL_MODEL = "multilingual-e5-small"
 
 RuntimeChoice = Literal["auto", "openvino", "torch"]
 DeviceChoice = Literal["auto", "cpu", "gpu"]
