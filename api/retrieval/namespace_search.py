@@ -145,7 +145,7 @@ class NamespaceSearch:
             distinct = distinct_episodes(context, ranked, context.request.limit)
             return episode_items(context, ranked, distinct, scores[distinct.positions]), 1.0
         word_count = len(context.query.question.split())
-        gate = load_gate(semantic=ranked.signals.semantics is not None)
+        gate = load_gate(ranked.signals.weights)
         answer_logit = gate.answer(answer_measures(ranked, context.query), word_count)
         if _surely_answered(context, ranked):
             answer_logit = max(answer_logit, _SURE_LOGIT)

@@ -58,7 +58,9 @@ class TorchRuntime:
         for start in range(0, len(order), _BATCH_TEXTS):
             batch = order[start : start + _BATCH_TEXTS]
             with hold():
-                embeddings |= zip(batch, self._encode([stretches[number].part for number in batch], purpose), strict=True)
+                embeddings |= zip(
+                    batch, self._encode([stretches[number].part for number in batch], purpose), strict=True
+                )
         return [embeddings[number] for number in range(len(stretches))]
 
     def _hidden(self, batch: PackedBatch) -> Vector:
@@ -74,7 +76,12 @@ class TorchRuntime:
         prompt = model_prompts(self.model)[purpose] or None
         EMBEDDED_TOKENS.add(amount=sum(map(len, spans)))
         rows: Any = self.model.encode(
-            list(texts), prompt=prompt, output_value=None, show_progress_bar=False, batch_size=len(texts), convert_to_numpy=False
+            list(texts),
+            prompt=prompt,
+            output_value=None,
+            show_progress_bar=False,
+            batch_size=len(texts),
+            convert_to_numpy=False,
         )
         return [self._embedding(row, spans_of_text) for row, spans_of_text in zip(rows, spans, strict=True)]
 

@@ -102,10 +102,9 @@ def _gate(result: SearchResult) -> dict[str, Any]:
     """Return the measures of the relevance gate, and the version of the weights."""
     if result.ranked is None:
         return {"grounding": round(result.grounding, 4)}
-    semantic = result.ranked.signals.semantics is not None
     values = answer_measures(result.ranked, result.context.query)
     return {
         "grounding": round(result.grounding, 4),
         "measures": {name: round(float(value), 4) for name, value in zip(MEASURES, values, strict=True)},
-        "weights": load_weights(semantic=semantic).version,
+        "weights": load_weights(result.ranked.signals.weights).version,
     }
