@@ -16,11 +16,13 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 from fit_report import report_gate, report_ranking
 from gate_fit import fit_gate
+from other_language import in_other_language
 from ranking_fit import fit_weights, weights_in_use
 from toml_tables import Table, gate_tables, replace_tables, weight_tables
 from training_samples import collect_samples
@@ -45,16 +47,17 @@ def fit(rankings: Sequence[str], folder: Path, cases: Path | None, data: Path) -
     files: dict[str, list[Table]] = {"weights.toml": [], "gate.toml": []}
     for ranking in rankings:
         samples = collect_samples(folder, cases, data / ranking, _MODELS[ranking])
-        weights = fit_weights(samples, semantic=ranking != "keyword")
+        copies = in_other_language(samples) if ranking == MULTILINGUAL_MODEL else []
+        weights = fit_weights([*samples, *copies], semantic=ranking != "keyword")
         scores = [weights.scores(sample) for sample in samples]
         new_weights = weight_tables(ranking, weights)
         _print(new_weights)
         in_use = weights_in_use(ranking)
         report_ranking(samples, {"in use": [in_use.scores(sample) for sample in samples], "fitted": scores})
-        gate = fit_gate(samples, scores)
+        gate = fit_gate([*samples, *copies], [*scores, *(weights.scores(copy) for copy in copies)])
         new_gate = gate_tables(ranking, gate)
         _print(new_gate)
-        report_gate(samples, scores, gate)
+        report_gate(samples, scores, replace(gate, logits=gate.logits[: len(samples)]))
         files["weights.toml"] += new_weights
         files["gate.toml"] += new_gate
     return files
