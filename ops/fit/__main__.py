@@ -22,6 +22,7 @@ from pathlib import Path
 
 from fit_report import report_gate, report_ranking
 from gate_fit import fit_gate
+from model_fit import fit_model_gate, fit_model_weights
 from other_language import in_other_language
 from ranking_fit import fit_weights, weights_in_use
 from toml_tables import Table, gate_tables, replace_tables, weight_tables
@@ -48,13 +49,17 @@ def fit(rankings: Sequence[str], folder: Path, cases: Path | None, data: Path) -
     for ranking in rankings:
         samples = collect_samples(folder, cases, data / ranking, _MODELS[ranking])
         copies = in_other_language(samples) if ranking == MULTILINGUAL_MODEL else []
-        weights = fit_weights([*samples, *copies], semantic=ranking != "keyword")
+        is_default = ranking != MULTILINGUAL_MODEL
+        trained = [*samples, *copies]
+        weights = fit_weights(trained, semantic=ranking != "keyword") if is_default else fit_model_weights(trained)
         scores = [weights.scores(sample) for sample in samples]
         new_weights = weight_tables(ranking, weights)
         _print(new_weights)
         in_use = weights_in_use(ranking)
         report_ranking(samples, {"in use": [in_use.scores(sample) for sample in samples], "fitted": scores})
-        gate = fit_gate([*samples, *copies], [*scores, *(weights.scores(copy) for copy in copies)])
+        gate = (fit_gate if is_default else fit_model_gate)(
+            trained, [*scores, *(weights.scores(copy) for copy in copies)]
+        )
         new_gate = gate_tables(ranking, gate)
         _print(new_gate)
         report_gate(samples, scores, replace(gate, logits=gate.logits[: len(samples)]))

@@ -72,9 +72,7 @@ def test_weights_with_another_sha256_are_refused(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("choice", ["openvino", "torch"])
-def test_a_model_reads_its_prompts_before_queries_and_documents(
-    tmp_path: Path, tiny_model: str, choice: RuntimeChoice
-) -> None:
+def test_a_model_reads_its_prompts_before_texts(tmp_path: Path, tiny_model: str, choice: RuntimeChoice) -> None:
     prompted = tmp_path / "prompted"
     shutil.copytree(tiny_model, prompted)
     settings = json.loads((prompted / "config_sentence_transformers.json").read_text())
