@@ -48,7 +48,8 @@ class EmbeddingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: A name, a path, or `none` for keyword search only. A model chosen by `recollect embed --model` takes precedence.
+    #: A name, a path, or `none` for keyword search only; `multilingual-e5-small` reads 100 languages (the extra
+    #: `multilingual`). A model chosen by `recollect embed --model` takes precedence.
     embedding_model: str = DEFAULT_MODEL
     #: Runtime of the model: `auto` is OpenVINO where it is installed and supports the model, PyTorch elsewhere.
     embedding_runtime: RuntimeChoice = "auto"
