@@ -42,6 +42,7 @@ from recollect.api.retrieval.search.semantic_search import (
     SemanticScores,
     late_interaction_scores,
     semantic_scores,
+    weights_name,
 )
 from recollect.api.retrieval.search.source_turns import best_summaries, keep_text_flags, with_source_turns
 from recollect.events.envelope import DAY_US
@@ -128,10 +129,10 @@ class EpisodeSearch:
         if not len(candidates.rows):
             return None
         started_ms = budget.spent_ms
-        spreads = load_weights(signals.weights).spreads
+        spreads = load_weights(weights_name(signals.semantics)).spreads
         matrix = feature_matrix(context.snapshot.episodes, episodes, candidates.rows, context.query, signals, spreads)
         if ranking == "weighted":
-            scores = _weighted_scores(context, candidates, matrix, signals.weights)
+            scores = _weighted_scores(context, candidates, matrix, weights_name(signals.semantics))
         else:
             scores = reciprocal_rank(candidates, LISTS[ranking], context.settings.reciprocal_rank_k)
         scores = _aged(context, candidates, scores, additive=ranking == "weighted")

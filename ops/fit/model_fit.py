@@ -48,8 +48,12 @@ def fit_model_weights(samples: Sequence[Sample]) -> RankingWeights:
     weights = np.array(sample_weights(used))
     weights /= weights.sum()
     rows = [
-        (torch.from_numpy(one.features[:, _FEATURES]), torch.from_numpy(start.scores(one)), torch.from_numpy(one.gold))
-        for one in used
+        (
+            torch.from_numpy(sample.features[:, _FEATURES]),
+            torch.from_numpy(start.scores(sample)),
+            torch.from_numpy(sample.gold),
+        )
+        for sample in used
     ]
 
     def loss(difference: Any) -> Any:

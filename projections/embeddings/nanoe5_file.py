@@ -98,25 +98,25 @@ def write_model_folder(file: Path, folder: Path) -> None:
     save(tensors, folder / "model.safetensors", {"format": "pt"})
 
 
-def _read_pieces(content: bytes, at: int) -> tuple[_Pieces, int]:
+def _read_pieces(content: bytes, offset: int) -> tuple[_Pieces, int]:
     """Return the tokenizer's pieces, which begin at byte `at`, and the byte after them."""
-    count, bos, eos, pad, unknown, size = _PIECES.unpack_from(content, at)
-    at += _PIECES.size
-    ends: list[int] = np.frombuffer(content, "<u4", count + 1, at).tolist()
-    at += 4 * (count + 1)
-    scores: list[float] = np.frombuffer(content, "<f4", count, at).tolist()
-    at += 4 * count
-    texts = [content[at + ends[row] : at + ends[row + 1]].decode() for row in range(count)]
-    return _Pieces([*zip(texts, scores, strict=True)], bos, eos, pad, unknown), at + size
+    count, bos, eos, pad, unknown, size = _PIECES.unpack_from(content, offset)
+    offset += _PIECES.size
+    ends: list[int] = np.frombuffer(content, "<u4", count + 1, offset).tolist()
+    offset += 4 * (count + 1)
+    scores: list[float] = np.frombuffer(content, "<f4", count, offset).tolist()
+    offset += 4 * count
+    texts = [content[offset + ends[row] : offset + ends[row + 1]].decode() for row in range(count)]
+    return _Pieces([*zip(texts, scores, strict=True)], bos, eos, pad, unknown), offset + size
 
 
-def _skip_table(content: bytes, at: int) -> int:
+def _skip_table(content: bytes, offset: int) -> int:
     """Return the byte after the normalizer's table."""
-    _, size = _TABLE.unpack_from(content, at)
-    return at + _TABLE.size + size
+    _, size = _TABLE.unpack_from(content, offset)
+    return offset + _TABLE.size + size
 
 
-def _read_tensors(content: bytes, at: int, model: _Model) -> dict[str, NDArray[Any]]:
+def _read_tensors(content: bytes, offset: int, model: _Model) -> dict[str, NDArray[Any]]:
     """Return the tensors by the names that transformers gives them; their directory begins at byte `at`."""
     names = _EMBEDDINGS | {
         f"l{layer}.{short}.{part}": f"encoder.layer.{layer}.{long}.{'weight' if part == 'w' else 'bias'}"
@@ -126,14 +126,14 @@ def _read_tensors(content: bytes, at: int, model: _Model) -> dict[str, NDArray[A
     }
     columns = {"fo": model.inner}
     tensors: dict[str, NDArray[Any]] = {}
-    count = int.from_bytes(content[at : at + 4], "little")
-    at += 4
+    count = int.from_bytes(content[offset : offset + 4], "little")
+    offset += 4
     for _ in range(count):
-        length = int.from_bytes(content[at : at + 2], "little")
-        name = content[at + 2 : at + 2 + length].decode()
-        at += 2 + length
-        is_packed, weights, first, _ = _ENTRY.unpack_from(content, at)
-        at += _ENTRY.size
+        length = int.from_bytes(content[offset : offset + 2], "little")
+        name = content[offset + 2 : offset + 2 + length].decode()
+        offset += 2 + length
+        is_packed, weights, first, _ = _ENTRY.unpack_from(content, offset)
+        offset += _ENTRY.size
         values = _unpacked(content, first, weights) if is_packed else np.frombuffer(content, "<f4", weights, first)
         is_vector = name.endswith(".b") or "ln.w" in name
         width = columns.get(name.split(".")[1], model.dimensions)

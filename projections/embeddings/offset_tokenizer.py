@@ -74,7 +74,7 @@ class OffsetTokenizer:
         """Return the tokens of each text, after the prompt of its purpose."""
         prompt = self._prompts[purpose]
         encoded = self.tokenizer.encode_batch([prompt + text for text in texts] if prompt else list(texts))
-        return [self._encoding(one, len(prompt)) for one in encoded]
+        return [self._encoding(encoding, len(prompt)) for encoding in encoded]
 
     def _encoding(self, encoded: Any, start: int) -> Encoding:
         """Return the tokens of a text that begins at character `start`, after its prompt."""

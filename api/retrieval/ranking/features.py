@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.search.keyword_search import KeywordScores
-from recollect.api.retrieval.search.semantic_search import KEYWORD, SemanticScores
+from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.api.retrieval.understanding.answer_type import AnswerType, answer_types, counts_any
 from recollect.api.retrieval.understanding.query import Query, TimeRange
 from recollect.api.retrieval.understanding.question_intent import (
@@ -139,11 +139,6 @@ class SearchSignals:
     ratings: Mapping[int, float]
     #: The time of the query, in microseconds since 1970 UTC.
     asked_at_us: int
-
-    @property
-    def weights(self) -> str:
-        """Return the name of the tables of `weights.toml` and `gate.toml`."""
-        return KEYWORD if self.semantics is None else self.semantics.weights
 
 
 def feature_matrix(

@@ -71,6 +71,11 @@ class SemanticScores:
     weights: str = HYBRID
 
 
+def weights_name(semantics: SemanticScores | None) -> str:
+    """Return the name of the tables of `weights.toml` and `gate.toml` for a search."""
+    return KEYWORD if semantics is None else semantics.weights
+
+
 def semantic_scores(
     vectors: Vectors,
     index: VectorIndex,
