@@ -20,6 +20,8 @@ SHARED_VECTORS_BYTES_MAX = 8 << 30
 SHARED_VECTORS_DAYS_MAX = 30
 #: Name of the default embedding model.
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+#: Name of the model for other languages than English, whose weights are in the package of the extra `multilingual`.
+MULTILINGUAL_MODEL = "multilingual-e5-small"
 
 RuntimeChoice = Literal["auto", "openvino", "torch"]
 DeviceChoice = Literal["auto", "cpu", "gpu"]
@@ -46,7 +48,8 @@ class EmbeddingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: A name, a path, or `none` for keyword search only. A model chosen by `recollect embed --model` takes precedence.
+    #: A name, a path, or `none` for keyword search only; `multilingual-e5-small` reads 100 languages (the extra
+    #: `multilingual`). A model chosen by `recollect embed --model` takes precedence.
     embedding_model: str = DEFAULT_MODEL
     #: Runtime of the model: `auto` is OpenVINO where it is installed and supports the model, PyTorch elsewhere.
     embedding_runtime: RuntimeChoice = "auto"

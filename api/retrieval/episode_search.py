@@ -42,6 +42,7 @@ from recollect.api.retrieval.search.semantic_search import (
     SemanticScores,
     late_interaction_scores,
     semantic_scores,
+    weights_name,
 )
 from recollect.api.retrieval.search.source_turns import best_summaries, keep_text_flags, with_source_turns
 from recollect.events.envelope import DAY_US
@@ -128,10 +129,10 @@ class EpisodeSearch:
         if not len(candidates.rows):
             return None
         started_ms = budget.spent_ms
-        spreads = load_weights(semantic=signals.semantics is not None).spreads
+        spreads = load_weights(weights_name(signals.semantics)).spreads
         matrix = feature_matrix(context.snapshot.episodes, episodes, candidates.rows, context.query, signals, spreads)
         if ranking == "weighted":
-            scores = _weighted_scores(context, candidates, matrix, semantic=signals.semantics is not None)
+            scores = _weighted_scores(context, candidates, matrix, weights_name(signals.semantics))
         else:
             scores = reciprocal_rank(candidates, LISTS[ranking], context.settings.reciprocal_rank_k)
         scores = _aged(context, candidates, scores, additive=ranking == "weighted")
@@ -220,13 +221,11 @@ class EpisodeSearch:
         return None
 
 
-def _weighted_scores(context: SearchContext, candidates: Candidates, matrix: Vector, *, semantic: bool) -> Vector:
+def _weighted_scores(context: SearchContext, candidates: Candidates, matrix: Vector, weights: str) -> Vector:
     """Return the score of each candidate, shape (candidates,)."""
     query = context.query
-    if query.has_topic:
-        scores = weighted_sum(matrix, len(query.question.split()), semantic=semantic)
-    else:
-        scores = topicless_sum(matrix)
+    words = len(query.question.split())
+    scores = weighted_sum(matrix, words, weights) if query.has_topic else topicless_sum(matrix)
     if query.intent.overview:
         scores = diversified(scores, context.episodes.sessions[candidates.rows])
     return scores

@@ -32,7 +32,7 @@ from recollect.api.retrieval.ranking.search_result import DroppedCandidate, Sear
 from recollect.api.retrieval.result_items import episode_item, knowledge_item
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.api.retrieval.search.semantic_search import QueryEmbeddings
+from recollect.api.retrieval.search.semantic_search import QueryEmbeddings, weights_name
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
@@ -145,7 +145,7 @@ class NamespaceSearch:
             distinct = distinct_episodes(context, ranked, context.request.limit)
             return episode_items(context, ranked, distinct, scores[distinct.positions]), 1.0
         word_count = len(context.query.question.split())
-        gate = load_gate(semantic=ranked.signals.semantics is not None)
+        gate = load_gate(weights_name(ranked.signals.semantics))
         answer_logit = gate.answer(answer_measures(ranked, context.query), word_count)
         if _surely_answered(context, ranked):
             answer_logit = max(answer_logit, _SURE_LOGIT)

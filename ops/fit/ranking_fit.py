@@ -72,9 +72,9 @@ class RankingWeights:
         return sample.features @ weights.astype(np.float32)
 
 
-def weights_in_use(*, semantic: bool) -> RankingWeights:
-    """Return the weights of `weights.toml`."""
-    weights = load_weights(semantic=semantic)
+def weights_in_use(name: str) -> RankingWeights:
+    """Return the weights of the tables `name` of `weights.toml`."""
+    weights = load_weights(name)
     return RankingWeights(weights.question, weights.message)
 
 

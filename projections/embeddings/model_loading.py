@@ -19,9 +19,10 @@ from recollect.events.errors import short_text
 from recollect.projections.embeddings.model_cache import read_converted, write_converted
 from recollect.projections.embeddings.model_files import (
     check_hub,
+    is_from_hub,
     is_on_this_machine,
     model_fingerprint,
-    model_source,
+    opened_source,
 )
 from recollect.projections.embeddings.model_runtime import Runtime, RuntimeRefused
 from recollect.projections.embeddings.openvino_runtime import (
@@ -148,10 +149,11 @@ def _sentence_transformer(name: str, device: str = "cpu", *, float32: bool = Fal
     if is_on_this_machine(name):
         try:
             # Without asking the hub for a newer version, so that a start needs no network.
-            return load(model_source(name), local_files_only=True, **options)
+            with opened_source(name) as source:
+                return load(source, local_files_only=True, **options)
         except Exception:
             # Such as a download that was interrupted; the hub has the missing files.
-            if Path(model_source(name)).is_dir():
+            if is_from_hub(name):
                 raise
             _logger.debug("the model %r is incomplete on this machine", name, exc_info=True)
             check_hub(name)

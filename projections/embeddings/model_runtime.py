@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from recollect.events.instruments import Counter
-from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.embeddings.stretches import Purpose, Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 
 RuntimeName = Literal["openvino", "torch", "static", "none"]
@@ -43,7 +43,9 @@ class Runtime(Protocol):
         """Return the tokens after which the model truncates a text, special tokens included; None for no limit."""
         ...
 
-    def encode(self, stretches: Sequence[Stretch], hold: Hold = nullcontext) -> list[TokenEmbedding]:
+    def encode(
+        self, stretches: Sequence[Stretch], hold: Hold = nullcontext, purpose: Purpose = "document"
+    ) -> list[TokenEmbedding]:
         """Return the embedding of the part of each stretch.
 
         The vector of a part in a context is the mean over the part's tokens. A part is embedded without its context
@@ -52,6 +54,7 @@ class Runtime(Protocol):
 
         Parameters:
             hold: held during each forward pass over a batch.
+            purpose: what the texts are embedded for; it selects the model's prompt.
         """
         ...
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from recollect.projections.embeddings.stretches import Spans
+from recollect.projections.embeddings.stretches import Purpose, Spans
 
 
 class Encoding(NamedTuple):
@@ -16,7 +16,7 @@ class Encoding(NamedTuple):
 
     #: Numbers of the tokens, with the special ones around them.
     ids: list[int]
-    #: Places in `ids` of the tokens that are not special.
+    #: Places in `ids` of the tokens of the text, without special ones and those of the prompt.
     content: list[int]
     #: Character ranges of these in the text.
     spans: Spans
@@ -34,6 +34,8 @@ class TokenizerSpec(BaseModel):
     truncation_side: Literal["left", "right"]
     special_ids: frozenset[int]
     pad_id: int
+    #: What the model was trained to read before a text, by purpose; empty for most models.
+    prompts: dict[Purpose, str]
 
     @classmethod
     def of_model(cls, model: Any) -> TokenizerSpec:
@@ -44,7 +46,13 @@ class TokenizerSpec(BaseModel):
             truncation_side=model.tokenizer.truncation_side,
             special_ids=frozenset(model.tokenizer.all_special_ids),
             pad_id=model.tokenizer.pad_token_id or 0,
+            prompts=model_prompts(model),
         )
+
+
+def model_prompts(model: Any) -> dict[Purpose, str]:
+    """Return the prompts of a SentenceTransformer by purpose."""
+    return {"document": model.prompts.get("document") or "", "query": model.prompts.get("query") or ""}
 
 
 class OffsetTokenizer:
@@ -60,16 +68,25 @@ class OffsetTokenizer:
         if spec.tokens_max is not None:
             self.tokenizer.enable_truncation(spec.tokens_max, direction=spec.truncation_side)
         self._special_ids = spec.special_ids
+        self._prompts = spec.prompts
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
-        """Return the tokens of each text."""
-        return [self._encoding(encoded) for encoded in self.tokenizer.encode_batch(list(texts))]
+    def encode(self, texts: Sequence[str], purpose: Purpose = "document") -> list[Encoding]:
+        """Return the tokens of each text, after the prompt of its purpose."""
+        prompt = self._prompts[purpose]
+        encoded = self.tokenizer.encode_batch([prompt + text for text in texts] if prompt else list(texts))
+        return [self._encoding(encoding, len(prompt)) for encoding in encoded]
 
-    def _encoding(self, encoded: Any) -> Encoding:
+    def _encoding(self, encoded: Any, start: int) -> Encoding:
+        """Return the tokens of a text that begins at character `start`, after its prompt."""
         ids: list[int] = encoded.ids
         offsets: list[tuple[int, int]] = encoded.offsets
-        content = [place for place, token_id in enumerate(ids) if token_id not in self._special_ids]
-        return Encoding(ids, content, tuple(offsets[place] for place in content))
+        content = [
+            place
+            for place, token_id in enumerate(ids)
+            if token_id not in self._special_ids and (not start or offsets[place][1] > start)
+        ]
+        spans = (offsets[place] for place in content)
+        return Encoding(ids, content, tuple((max(0, first - start), after - start) for first, after in spans))
 
 
 def has_offsets(model: Any) -> bool:

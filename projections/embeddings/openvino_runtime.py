@@ -22,7 +22,7 @@ from recollect.projections.embeddings.int8_weights import GROUP_SIZE, has_fast_i
 from recollect.projections.embeddings.model_runtime import Hold, RuntimeName, RuntimeRefused
 from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, TokenizerSpec
 from recollect.projections.embeddings.packing import PackedBatch, Packer
-from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.embeddings.stretches import Purpose, Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.embeddings.torch_runtime import (
     TorchRuntime,
@@ -100,10 +100,12 @@ class OpenVinoRuntime:
         if not cosine >= _COSINE_MIN:
             raise RuntimeRefused(f"its vectors differ from torch's: {cosine:.5f} by cosine")
 
-    def encode(self, stretches: Sequence[Stretch], hold: Hold = nullcontext) -> list[TokenEmbedding]:
+    def encode(
+        self, stretches: Sequence[Stretch], hold: Hold = nullcontext, purpose: Purpose = "document"
+    ) -> list[TokenEmbedding]:
         """Return the embedding of the part of each stretch."""
         embeddings: dict[int, TokenEmbedding] = {}
-        for batch in self.packer.batches(stretches):
+        for batch in self.packer.batches(stretches, purpose):
             features = self.features(batch)
             with hold():
                 # Without a copy of the output, which the next forward pass overwrites.

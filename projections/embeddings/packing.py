@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.projections.embeddings.model_runtime import EMBEDDED_TOKENS, normalised
 from recollect.projections.embeddings.offset_tokenizer import Encoding, OffsetTokenizer
-from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.embeddings.stretches import Purpose, Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 
 #: Tokens in one batch, padding included: larger batches are no faster, and a query waits for the end of one, 70 ms.
@@ -92,11 +92,11 @@ class Packer:
         self._pad_id = pad_id
         self._with_context = with_context
 
-    def batches(self, stretches: Sequence[Stretch]) -> Iterator[PackedBatch]:
-        """Yield the batches of `stretches`, the longest rows first."""
+    def batches(self, stretches: Sequence[Stretch], purpose: Purpose = "document") -> Iterator[PackedBatch]:
+        """Yield the batches of `stretches`, the longest rows first. A prompt stands at the beginning of each row."""
         segments = [stretch.segments if self._with_context else (stretch.part,) for stretch in stretches]
         distinct = [*dict.fromkeys(text for texts in segments for text in texts)]
-        encodings = dict(zip(distinct, self._tokenizer.encode(distinct), strict=True))
+        encodings = dict(zip(distinct, self._tokenizer.encode(distinct, purpose), strict=True))
         rows = _rows([self._fitted(texts, encodings) for texts in segments])
         layouts = [_Layout([encodings[text] for text in texts], numbers) for texts, numbers in rows.items()]
         layouts.sort(key=lambda layout: len(layout.ids), reverse=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from recollect.projections.embeddings.token_codes import Vector
 
 #: Character ranges of tokens in a text, as (start, end).
 Spans = tuple[tuple[int, int], ...]
+#: What a text is embedded for. Some models put another prompt before each.
+Purpose = Literal["document", "query"]
 
 
 class Stretch(NamedTuple):

@@ -17,9 +17,9 @@ from recollect.projections.embeddings.model_runtime import (
     RuntimeRefused,
     normalised,
 )
-from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, TokenizerSpec, has_offsets
+from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, TokenizerSpec, has_offsets, model_prompts
 from recollect.projections.embeddings.packing import PackedBatch, Packer
-from recollect.projections.embeddings.stretches import Spans, Stretch, TokenEmbedding
+from recollect.projections.embeddings.stretches import Purpose, Spans, Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 
 #: Texts in one batch of a model that `Packer` does not serve.
@@ -44,11 +44,13 @@ class TorchRuntime:
             if reads_contexts(model):
                 self._packer = Packer(self._tokenizer, spec.pad_id, with_context=True)
 
-    def encode(self, stretches: Sequence[Stretch], hold: Hold = nullcontext) -> list[TokenEmbedding]:
+    def encode(
+        self, stretches: Sequence[Stretch], hold: Hold = nullcontext, purpose: Purpose = "document"
+    ) -> list[TokenEmbedding]:
         """Return the embedding of the part of each stretch."""
         embeddings: dict[int, TokenEmbedding] = {}
         if self._packer is not None:
-            for batch in self._packer.batches(stretches):
+            for batch in self._packer.batches(stretches, purpose):
                 with hold():
                     embeddings |= batch.embeddings(self._hidden(batch))
             return [embeddings[number] for number in range(len(stretches))]
@@ -56,7 +58,9 @@ class TorchRuntime:
         for start in range(0, len(order), _BATCH_TEXTS):
             batch = order[start : start + _BATCH_TEXTS]
             with hold():
-                embeddings |= zip(batch, self._encode([stretches[number].part for number in batch]), strict=True)
+                embeddings |= zip(
+                    batch, self._encode([stretches[number].part for number in batch], purpose), strict=True
+                )
         return [embeddings[number] for number in range(len(stretches))]
 
     def _hidden(self, batch: PackedBatch) -> Vector:
@@ -66,12 +70,18 @@ class TorchRuntime:
             output: Any = self.model[0].auto_model(**torch_features(batch, self.model))
         return output.last_hidden_state.float().cpu().numpy()
 
-    def _encode(self, texts: Sequence[str]) -> list[TokenEmbedding]:
+    def _encode(self, texts: Sequence[str], purpose: Purpose) -> list[TokenEmbedding]:
         """Return the embeddings that sentence-transformers gives for texts."""
         spans = [()] * len(texts) if self._tokenizer is None else [it.spans for it in self._tokenizer.encode(texts)]
+        prompt = model_prompts(self.model)[purpose] or None
         EMBEDDED_TOKENS.add(amount=sum(map(len, spans)))
         rows: Any = self.model.encode(
-            list(texts), output_value=None, show_progress_bar=False, batch_size=len(texts), convert_to_numpy=False
+            list(texts),
+            prompt=prompt,
+            output_value=None,
+            show_progress_bar=False,
+            batch_size=len(texts),
+            convert_to_numpy=False,
         )
         return [self._embedding(row, spans_of_text) for row, spans_of_text in zip(rows, spans, strict=True)]
 
@@ -110,7 +120,12 @@ class StaticRuntime:
         self.tokenizer: Any = model.tokenizer
         self._weights: Vector = model[0].embedding.weight.detach().float().cpu().numpy()
 
-    def encode(self, stretches: Sequence[Stretch], hold: Hold = nullcontext) -> list[TokenEmbedding]:
+    def encode(
+        self,
+        stretches: Sequence[Stretch],
+        hold: Hold = nullcontext,
+        purpose: Purpose = "document",  # noqa: ARG002 -- a prompt adds the same vector to every text
+    ) -> list[TokenEmbedding]:
         """Return the embedding of the part of each stretch."""
         with hold():
             encodings: list[Any] = self.tokenizer.encode_batch(

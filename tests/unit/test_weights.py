@@ -10,8 +10,9 @@ import pytest
 from recollect.api.retrieval.ranking.features import FEATURES, NUMERIC_FEATURES, SEMANTIC, standardised
 from recollect.api.retrieval.ranking.relevance_gate import ITEM_MEASURES, MEASURES, load_gate
 from recollect.api.retrieval.ranking.weighted_sum import feature_vector, load_weights
+from recollect.projections.projection_settings import MULTILINGUAL_MODEL
 
-RANKINGS = ("hybrid", "keyword")
+RANKINGS = ("hybrid", "keyword", MULTILINGUAL_MODEL)
 
 
 def content(name: str) -> dict[str, Any]:
@@ -61,14 +62,10 @@ def test_weights_and_gate_are_of_one_version() -> None:
     assert content("weights.toml")["version"] == content("gate.toml")["version"]
 
 
-@pytest.mark.parametrize("semantic", [True, False])
-def test_both_files_are_read(semantic: bool) -> None:
-    assert (
-        load_weights(semantic=semantic).question.shape
-        == load_weights(semantic=semantic).message.shape
-        == (len(FEATURES),)
-    )
-    assert load_gate(semantic=semantic).item.shape == (len(ITEM_MEASURES) + 2,)
+@pytest.mark.parametrize("ranking", RANKINGS)
+def test_both_files_are_read(ranking: str) -> None:
+    assert load_weights(ranking).question.shape == load_weights(ranking).message.shape == (len(FEATURES),)
+    assert load_gate(ranking).item.shape == (len(ITEM_MEASURES) + 2,)
 
 
 def test_a_weight_of_an_unknown_feature_is_refused() -> None:

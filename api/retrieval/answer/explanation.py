@@ -12,6 +12,7 @@ from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.relevance_gate import MEASURES, answer_measures
 from recollect.api.retrieval.ranking.search_result import SearchResult
 from recollect.api.retrieval.ranking.weighted_sum import load_weights
+from recollect.api.retrieval.search.semantic_search import weights_name
 from recollect.events.envelope import rfc3339
 
 #: Candidates in one trace: the best ones.
@@ -102,10 +103,9 @@ def _gate(result: SearchResult) -> dict[str, Any]:
     """Return the measures of the relevance gate, and the version of the weights."""
     if result.ranked is None:
         return {"grounding": round(result.grounding, 4)}
-    semantic = result.ranked.signals.semantics is not None
     values = answer_measures(result.ranked, result.context.query)
     return {
         "grounding": round(result.grounding, 4),
         "measures": {name: round(float(value), 4) for name, value in zip(MEASURES, values, strict=True)},
-        "weights": load_weights(semantic=semantic).version,
+        "weights": load_weights(weights_name(result.ranked.signals.semantics)).version,
     }

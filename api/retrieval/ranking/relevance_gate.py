@@ -78,10 +78,10 @@ class RelevanceGate:
 
 
 @cache
-def load_gate(*, semantic: bool) -> RelevanceGate:
-    """Return the coefficients for searches with vectors, or by keywords alone."""
+def load_gate(name: str) -> RelevanceGate:
+    """Return the coefficients of the tables `name` of `gate.toml`."""
     content = tomllib.loads(files(__package__).joinpath("gate.toml").read_text(encoding="utf-8"))
-    part: dict[str, Any] = content["hybrid" if semantic else "keyword"]
+    part: dict[str, Any] = content[name]
     names = (*MEASURES, "constant")
     return RelevanceGate(
         _vector(part["question"], names),

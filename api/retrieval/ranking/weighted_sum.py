@@ -65,12 +65,12 @@ class RankingWeights:
 
 
 @cache
-def load_weights(*, semantic: bool) -> RankingWeights:
-    """Return the weights for a search with vectors, or by keywords alone."""
+def load_weights(name: str) -> RankingWeights:
+    """Return the weights of the tables `name` of `weights.toml`."""
     content = tomllib.loads(files(__package__).joinpath("weights.toml").read_text(encoding="utf-8"))
-    part: dict[str, Any] = content["hybrid" if semantic else "keyword"]
+    part: dict[str, Any] = content[name]
     return RankingWeights(
-        version=f"{content['version']}-{'hybrid' if semantic else 'keyword'}",
+        version=f"{content['version']}-{name}",
         question=feature_vector(part["question"]),
         message=feature_vector(part["message"]),
         spreads=part["spread"],
@@ -90,15 +90,15 @@ def feature_vector(weights: Mapping[str, float]) -> Vector:
     return np.array([weights.get(name, 0.0) for name in FEATURES], np.float32)
 
 
-def weighted_sum(matrix: Vector, words: int, *, semantic: bool) -> Vector:
+def weighted_sum(matrix: Vector, words: int, weights: str) -> Vector:
     """Return the score of each candidate, shape (candidates,).
 
     Parameters:
         matrix: the features, shape (candidates, len(FEATURES)).
         words: the number of words of the query.
-        semantic: whether the features include those of vectors.
+        weights: the tables of `weights.toml`.
     """
-    return matrix @ load_weights(semantic=semantic).blended(words)
+    return matrix @ load_weights(weights).blended(words)
 
 
 def topicless_sum(matrix: Vector) -> Vector:

@@ -15,6 +15,7 @@ from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector, late_interaction, reduced
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vectors import Vectors
+from recollect.projections.projection_settings import MULTILINGUAL_MODEL
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
 from recollect.projections.text.words import STOP_WORDS, WORD
@@ -23,6 +24,11 @@ from recollect.projections.text.words import STOP_WORDS, WORD
 Part = Literal["turn", "window"]
 TURN: Final = "turn"
 WINDOW: Final = "window"
+#: Tables of `weights.toml` and `gate.toml`: for searches with vectors, and by keywords alone. A model whose scores are
+#: distributed otherwise has tables of its name.
+HYBRID: Final = "hybrid"
+KEYWORD: Final = "keyword"
+_MODELS_WITH_WEIGHTS = frozenset((MULTILINGUAL_MODEL,))
 #: Weights of the turns before and after a turn in its window, by distance.
 _WINDOW_WEIGHTS = (0.5, 0.25)
 
@@ -61,6 +67,13 @@ class SemanticScores:
 
     embedding: TokenEmbedding
     parts: Mapping[Part, Vector]
+    #: The tables of `weights.toml` and `gate.toml` for the model of the vectors.
+    weights: str = HYBRID
+
+
+def weights_name(semantics: SemanticScores | None) -> str:
+    """Return the name of the tables of `weights.toml` and `gate.toml` for a search."""
+    return KEYWORD if semantics is None else semantics.weights
 
 
 def semantic_scores(
@@ -77,7 +90,9 @@ def semantic_scores(
         version_max: the version of the read model; the index may hold vectors of later versions.
     """
     turn = background.cosines_over(vectors, _cosines(index, embedding.vector, episodes, version_max))
-    return SemanticScores(embedding, {TURN: turn, WINDOW: window_means(turn, episodes)})
+    model = vectors.embedder.name
+    weights = model if model in _MODELS_WITH_WEIGHTS else HYBRID
+    return SemanticScores(embedding, {TURN: turn, WINDOW: window_means(turn, episodes)}, weights)
 
 
 def window_means(values: Vector, episodes: EpisodeArrays) -> Vector:
