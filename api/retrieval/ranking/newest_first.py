@@ -25,9 +25,11 @@ _NUMBER = re.compile(r"\d")
 #: Weights of `update_features`, and the constant.
 _WEIGHTS = np.array([4.5, -0.97, -0.84, 0.57, 1.0, 1.0], np.float32)
 _CONSTANT = -4.0
-#: Probability from which on a newer message goes first: with .1 more changes come newest first, and the first item of
-#: other questions is right less often.
+#: Probability from which on a newer message goes first when the speaker asks about their own present: in nine held-out
+#: lives the newest value precedes the older ones for 14 of 44 questions, 11 without, and is the first item for 12, not 9.
 _UPDATES_MIN = 0.3
+#: The same for a question about others, such as those of LoCoMo: from .3 its mean reciprocal rank falls from .660 to .634.
+_UPDATES_OF_OTHERS_MIN = 0.5
 
 
 def newest_first(context: SearchContext, items: Sequence[Item]) -> list[Item]:
@@ -36,9 +38,10 @@ def newest_first(context: SearchContext, items: Sequence[Item]) -> list[Item]:
     first, ordered = items[:count], [*items[:count]]
     if not context.query.intent.present or not first:
         return [*items]
+    least = _UPDATES_MIN if context.query.intent.personal else _UPDATES_OF_OTHERS_MIN
     probabilities = update_probabilities(update_features(first, cosines(context, first)))
     for place, item in enumerate(first):
-        newer = first[int(np.argmax(probabilities[place]))] if probabilities[place].max() >= _UPDATES_MIN else None
+        newer = first[int(np.argmax(probabilities[place]))] if probabilities[place].max() >= least else None
         if item.later is not None:
             newer = next((other for other in first if other.id == item.later.source_event), None)
         if newer is not None:
