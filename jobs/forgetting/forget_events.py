@@ -245,8 +245,7 @@ def _repeats(message: SpokenMessage, forgotten: Iterable[SpokenMessage], stems_m
     """Return whether a message has the values or several words of what is forgotten."""
     stems, values = stems_of(message.text), values_of(message.text)
     return any(
-        len(stems & stems_of(it.text)) >= stems_min or not values.isdisjoint(values_of(it.text))
-        for it in forgotten
+        len(stems & stems_of(it.text)) >= stems_min or not values.isdisjoint(values_of(it.text)) for it in forgotten
     )
 
 

@@ -28,6 +28,9 @@ _EMBEDDED_MAX, _READ_MAX = 16, 200
 _LATEST_MAX = 4
 #: Log odds from which a sentence is named, and from which it is when those of each other sentence are less by the lead.
 _NAMED_MIN, _LEADER_MIN, _LEAD_MIN = 0.0, -0.75, 2.5
+#: Log odds from which a sentence is named beside another one. Of 424 training requests 415 instead of 407 are done in
+#: full with it, and no held-out one forgets more.
+_FURTHER_MIN = -2.0
 #: Log odds that a sentence without a word of the request has to have more: of 235 held-out requests 7 forget another
 #: memory with it, 18 without, and 125 and 139 what they name.
 _APART = 1.75
@@ -135,7 +138,14 @@ def named_texts(text: str, said: Sequence[str], embed: Embed | None) -> list[int
     best, *others = sorted(scores, reverse=True)
     leads = best >= _LEADER_MIN and bool(others) and best - others[0] >= _LEAD_MIN
     least = min(best, _NAMED_MIN) if leads else _NAMED_MIN
-    return [place for place, score in enumerate(scores) if score >= least]
+    named = [place for place, score in enumerate(scores) if score >= least]
+    # What shares words with a named sentence, or with the request, may go on about the same thing.
+    words |= {stem for place in named for stem in stems_of(said[place])}
+    return [
+        place
+        for place, score in enumerate(scores)
+        if place in named or (named and score >= _FURTHER_MIN and words & stems_of(said[place]))
+    ]
 
 
 def values_of(text: str) -> set[str]:

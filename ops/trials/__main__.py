@@ -33,6 +33,8 @@ KNOWLEDGE = {
 }
 
 
+#: Time for the embedding model to load on a busy machine.
+_READY_SECONDS = 300
 #: First of the failures of a case whose request was answered with candidates that have what was to be forgotten.
 _UNCLEAR = "candidates"
 
@@ -225,6 +227,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     contexts: list[tuple[bool, str]] = []
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder, Recollect(folder, workers=False, clock=clock) as memory:
+        # The first cases would be read by words alone.
+        memory.parts.vectors.embedder.start()
+        memory.parts.vectors.embedder.wait_ready(_READY_SECONDS)
         for case in cases:
             if options.only not in (None, case.group):
                 continue

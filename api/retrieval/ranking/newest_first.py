@@ -26,9 +26,9 @@ _NUMBER = re.compile(r"\d")
 _WEIGHTS = np.array([4.5, -0.97, -0.84, 0.57, 1.0, 1.0], np.float32)
 _CONSTANT = -4.0
 #: Probability from which on a newer message goes first when the speaker asks about their own present: in nine held-out
-#: lives the newest value precedes the older ones for 14 of 44 questions, 11 without, and is the first item for 12, not 9.
+#: lives the newest value precedes older ones for 14 of 44 questions, 11 without, and is the first item for 12, not 9.
 _UPDATES_MIN = 0.3
-#: The same for a question about others, such as those of LoCoMo: from .3 its mean reciprocal rank falls from .660 to .634.
+#: The same for a question about others, such as those of LoCoMo: from .3 its mean reciprocal rank is .634, not .660.
 _UPDATES_OF_OTHERS_MIN = 0.5
 
 
