@@ -229,8 +229,8 @@ def _with_answer(context: JobContext, namespace: str, drafts: Sequence[EventDraf
         head = context.log.head(namespace).version
         tail = context.log.read(namespace, after=max(0, head - _TAIL_EVENTS), limit=_TAIL_EVENTS)
         spoken = [it for it in tail if it.type == "message.added" and it.session_id == answer.session_id]
-        asked = spoken[-1].id if spoken else None
-        ids = [it.data()["memory_id"] for it in tail if it.actor == ACTOR and it.causation_id == asked]
+        request_id = spoken[-1].id if spoken else None
+        ids = [it.data()["memory_id"] for it in tail if it.actor == ACTOR and it.causation_id == request_id]
         events = [event for id in ids if (event := context.log.find(namespace, id)) and not event.is_erased]
     except RecollectError:
         return [*drafts]
