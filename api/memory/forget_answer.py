@@ -11,7 +11,7 @@ from recollect.api.retrieval.contract.result_json import ForgetCandidateJson, Fo
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import RecollectError
 from recollect.jobs.forgetting.forget_events import ACTOR, embedding
-from recollect.jobs.forgetting.forget_requests import SURE_MIN, ForgetRequest, forget_requests, may_request
+from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, may_request
 
 #: Events at the end of the log among which the message is looked for: it was appended for this retrieval, or before it.
 _TAIL_EVENTS = 500
@@ -65,9 +65,6 @@ def forget_answer(
     )
     if forgotten:
         return ForgetAnswer(forgotten, notes=(_FORGOTTEN,))
-    requests = [it for it in requests if it.probability >= SURE_MIN]
-    if not requests:
-        return ForgetAnswer()
     return ForgetAnswer(candidates=_candidates(parts, namespace, request, requests, appended), notes=(_UNCLEAR,))
 
 

@@ -29,12 +29,18 @@ def clause_features(text: str, before: str, after: str, *, to_assistant: bool) -
         after: the rest of the sentence after it.
         to_assistant: whether an assistant takes part in the conversation.
     """
-    rows = {_row(name) for name in _names(text, before, after, to_assistant=to_assistant)}
-    rows.update(*map(_piece_rows, map(_form, _tokens(text))))
+    rows = {row(name) for name in _names(text, before, after, to_assistant=to_assistant)}
+    rows.update(*map(_piece_rows, word_forms(text)))
     return list(rows)
 
 
-def _row(name: str) -> int:
+def word_forms(text: str) -> list[str]:
+    """Return the first words and signs of a text as features have them."""
+    return [_form(word) for word in _tokens(text)]
+
+
+def row(name: str) -> int:
+    """Return the row of a feature among `WORD_ROWS`."""
     return crc32(name.encode("utf-8", "replace")) % WORD_ROWS
 
 
@@ -45,7 +51,7 @@ def _piece_rows(word: str) -> tuple[int, ...]:
         return ()
     framed = f"^{word[:_PIECED_CHARS_MAX]}$"
     pieces = (framed[start : start + size] for size in (3, 4) for start in range(len(framed) - size + 1))
-    return tuple(WORD_ROWS + _row(piece) for piece in pieces)
+    return tuple(WORD_ROWS + row(piece) for piece in pieces)
 
 
 def _names(text: str, before: str, after: str, *, to_assistant: bool) -> Iterator[str]:

@@ -50,8 +50,10 @@ _KINDS = frozenset(("fact", "preference", "relationship", "procedure"))
 _EMBEDDED_MESSAGES_MAX = 20
 #: Items of knowledge without a message that a request is compared with.
 _ITEMS_MAX = 24
-#: Words of what is forgotten by which a request repeats it.
-_REPEATED_STEMS_MIN = 2
+#: Words of what is forgotten by which a request repeats it, and by which the answer to the request does.
+_REPEATED_STEMS_MIN, _ANSWERED_STEMS_MIN = 2, 1
+#: Events before an answer among which those of its request are.
+_TAIL_EVENTS = 64
 
 
 def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
@@ -60,7 +62,7 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
     Where the read model cannot be read in time, the job adds them later: an append depends on the log alone.
     """
     if not any(event.type == "message.added" and may_request(_content(event)) for event in drafts):
-        return [*drafts]
+        return _with_answer(context, namespace, drafts)
     named = [event if event.id else event._replace(id=str(uuid_utils.uuid7())) for event in drafts]
     messages = [message for event in named if (message := _message(event)) is not None]
     embed = embedding(context)
@@ -80,7 +82,7 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
             recorded = [*_messages(context, namespace, snapshot)]
             for place in new[:_REQUESTS_MAX]:
                 before = [*recorded, *messages[:place]]
-                added += _events(context, namespace, snapshot, messages[place], before)
+                added += _events(context, namespace, snapshot, messages[place], before, messages[place + 1 :])
     except RecollectError:
         return named
     ids = {event.id for event in named}
@@ -109,7 +111,7 @@ def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[Ev
     places = [place for place, message in enumerate(messages) if message.id in asking]
     drafts: dict[str, EventDraft] = {}
     for place in places[:_REQUESTS_MAX]:
-        events = _events(context, namespace, snapshot, messages[place], messages[:place])
+        events = _events(context, namespace, snapshot, messages[place], messages[:place], messages[place + 1 :])
         drafts |= {added.id or "": added for added in events}
     return [added for id, added in drafts.items() if context.log.find(namespace, id) is None][:BATCH_EVENTS_MAX]
 
@@ -153,8 +155,13 @@ def _events(
     snapshot: Snapshot,
     message: SpokenMessage,
     before: Sequence[SpokenMessage],
+    after: Sequence[SpokenMessage],
 ) -> list[EventDraft]:
-    """Return the events that forget what a message asks for; none when nothing is clear."""
+    """Return the events that forget what a message asks for; none when nothing is clear.
+
+    Parameters:
+        before, after: the messages before and after it, oldest first; its answer may repeat what is forgotten.
+    """
     embed = embedding(context)
     requests = _requests(message, embed)
 
@@ -171,7 +178,10 @@ def _events(
     knowledge = _knowledge(snapshot, requests, message.speaker, embed) | _entities(snapshot, messages, before)
     if not messages and not knowledge:
         return []
-    if is_request_alone(message.text) or _repeats(message, messages.values()):
+    answer = next((it for it in after if it.session_id == message.session_id), None)
+    if answer is not None and not answer.is_user and _repeats(answer, messages.values(), _ANSWERED_STEMS_MIN):
+        messages[answer.id] = answer
+    if is_request_alone(message.text) or _repeats(message, messages.values(), _REPEATED_STEMS_MIN):
         messages[message.id] = message
     summaries = resummarised(context, namespace, snapshot, [*messages])
     return [
@@ -212,12 +222,35 @@ def _entities(
     return {id: "entity" for id, name in names.items() if name in gone and name not in kept and name not in speakers}
 
 
-def _repeats(message: SpokenMessage, forgotten: Iterable[SpokenMessage]) -> bool:
-    """Return whether a request has the values or several words of what it forgets."""
+def _with_answer(context: JobContext, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
+    """Return the drafts; the first is forgotten if it is an answer that repeats what the request before it forgot."""
+    if not drafts or drafts[0].type != "message.added":
+        return [*drafts]
+    first = drafts[0] if drafts[0].id else drafts[0]._replace(id=str(uuid_utils.uuid7()))
+    answer = _message(first)
+    if answer is None or answer.is_user:
+        return [*drafts]
+    try:
+        head = context.log.head(namespace).version
+        tail = context.log.read(namespace, after=max(0, head - _TAIL_EVENTS), limit=_TAIL_EVENTS)
+        spoken = [it for it in tail if it.type == "message.added" and it.session_id == answer.session_id]
+        request_id = spoken[-1].id if spoken else None
+        ids = [it.data()["memory_id"] for it in tail if it.actor == ACTOR and it.causation_id == request_id]
+        events = [event for id in ids if (event := context.log.find(namespace, id)) and not event.is_erased]
+    except RecollectError:
+        return [*drafts]
+    forgotten = [it for it in map(_message, events) if it is not None]
+    request = _message(spoken[-1]) if forgotten else None
+    if request is None or not _repeats(answer, forgotten, _ANSWERED_STEMS_MIN):
+        return [*drafts]
+    return [first, *drafts[1:], _forgotten(request, answer.id, session_id=answer.session_id)]
+
+
+def _repeats(message: SpokenMessage, forgotten: Iterable[SpokenMessage], stems_min: int) -> bool:
+    """Return whether a message has the values or several words of what is forgotten."""
     stems, values = stems_of(message.text), values_of(message.text)
     return any(
-        len(stems & stems_of(it.text)) >= _REPEATED_STEMS_MIN or not values.isdisjoint(values_of(it.text))
-        for it in forgotten
+        len(stems & stems_of(it.text)) >= stems_min or not values.isdisjoint(values_of(it.text)) for it in forgotten
     )
 
 

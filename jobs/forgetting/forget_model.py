@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import stems_of, tokens
-from recollect.jobs.extraction.clause_features import clause_features
+from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, clause_features, row, word_forms
 from recollect.projections.embeddings.stretches import TokenEmbedding
 
 Floats = NDArray[np.float32]
@@ -35,6 +36,9 @@ FEATURES = 11
 SIMILARITY_BIAS = 0.6
 #: Share of the table of words next to the vectors: the share of 0 finds more and forgets more wrongly.
 _WORDS_SHARE = 0.3
+#: Rows of the weights of asking.
+ASK_ROWS = BUCKETS + WORD_ROWS
+_GAP = "_"
 _FAMILY_CHARS = 5
 _CODE_DIGITS = 4
 _FIRST = re.compile(
@@ -57,6 +61,7 @@ class Model:
         self._basis = arrays["basis"].astype(np.float32)
         #: Stems of the ways to ask, which name nothing.
         self._asking = frozenset(bytes(arrays["asking"]).decode().split("\n"))
+        self._frame = frozenset(bytes(arrays["frame"]).decode().split("\n"))
         vocabulary = bytes(arrays["vocabulary"]).decode().split("\n")
         self._places = {word: place + 1 for place, word in enumerate(vocabulary)}
         self._table = arrays["words.table"].astype(np.float32)
@@ -64,8 +69,7 @@ class Model:
 
     def asks(self, sentence: str, vector: Floats | None = None) -> Floats:
         """Return the probabilities of `ASKS` for a sentence."""
-        # The weights were trained without the pieces of words, whose rows are the last ones.
-        rows = [row for row in clause_features(sentence, "", "", to_assistant=True) if row < len(self._ask_words)]
+        rows = ask_rows(sentence, self._frame)
         column = 0 if vector is None else len(ASKS)
         words = self._ask_words[rows, column : column + len(ASKS)].sum(0, dtype=np.int32)
         scores = words * self._scales[0, column : column + len(ASKS)] + self._scales[1, column : column + len(ASKS)]
@@ -125,6 +129,17 @@ class _Network:
         scores = rows @ self._of[f"{side}.gate"]
         shares = np.exp(scores - scores.max())
         return _unit(rows @ self._of[f"{side}.projection"]), shares / shares.sum()
+
+
+def ask_rows(sentence: str, frame: Container[str]) -> list[int]:
+    """Return the rows of the weights of asking: of its words and of its frame.
+
+    The frame has a gap in place of what the sentence speaks of, so that `forget _` is read with any thing.
+    """
+    words = (word if word in frame or not word[0].isalnum() else _GAP for word in word_forms(sentence))
+    line = ["<", *(word for word, _ in groupby(words)), ">"]
+    parts = {" ".join(line[start : start + size]) for size in range(1, 5) for start in range(len(line) - size + 1)}
+    return clause_features(sentence, "", "", to_assistant=True) + [BUCKETS + row(f"frame {part}") for part in parts]
 
 
 def gaps(similarities: Floats) -> Floats:

@@ -22,9 +22,7 @@ _SENTENCES_MAX = 20
 #: A sentence whose words ask with a smaller probability is not embedded: 2 % of requests, and 4 of 5 other sentences.
 _GATE_MIN = 0.06
 #: Probability from which a sentence asks, by vectors and by words alone.
-_ASKS_MIN, ASKS_BY_WORDS_MIN = 0.8, 0.8
-#: Probability of asking from which a request that names nothing known is answered by a question.
-SURE_MIN = 0.7
+_ASKS_MIN, ASKS_BY_WORDS_MIN = 0.4, 0.5
 #: Probability by words alone from which a sentence next to a request belongs to it.
 _BELONGS_MIN = 0.2
 #: `Don't forget that I am allergic` asks for the opposite; none of 220 labelled requests has these words.

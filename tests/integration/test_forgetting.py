@@ -93,6 +93,31 @@ def test_all_of_a_person_is_forgotten(memory: Recollect) -> None:
     assert "72,000" in everything
 
 
+def test_a_name_takes_along_what_goes_on_about_the_person(memory: Recollect) -> None:
+    memory.append("a", [said("I met Luca at the lake."), said("he still has my keys"), said("The exam is on Friday.")])
+    memory.append("a", message("It is good that Luca makes you happy.", role="assistant", session_id="old"))
+    turn(memory, "forget Luca please")
+    memory.settle("a")
+    everything = shown(memory)
+    assert not any(word in everything for word in ("Luca", "keys"))
+    assert "exam" in everything
+
+
+@pytest.mark.parametrize("is_one_append", [True, False])
+def test_an_answer_that_repeats_what_is_forgotten_is_forgotten_too(memory: Recollect, *, is_one_append: bool) -> None:
+    tell(memory)
+    answer = message("Okay, I'll forget your salary of 72,000.", role="assistant", session_id="new", id="answer")
+    events = [said("Please forget my salary.", session="new"), answer]
+    for appended in [events] if is_one_append else [[event] for event in events]:
+        memory.append("a", appended)
+    memory.append("a", message("You have a salary review on Friday.", role="assistant", session_id="new", id="other"))
+    memory.settle("a")
+    forgotten = {item["id"] for item in memory.list("a", "forgotten")["items"]}
+    assert "answer" in forgotten
+    assert "other" not in forgotten
+    assert "72,000" not in shown(memory)
+
+
 def test_what_was_just_said_is_the_message_before_in_the_session(memory: Recollect) -> None:
     tell(memory)
     turn(memory, "I was fired from the mill.", id="fired")

@@ -81,9 +81,10 @@ def vocabulary_of(sentences: Sequence[LabelledSentence], known: frozenset[str]) 
         read = Read(sentence.text)
         lists = [cues(Read(text).words, known) for text in texts if (sentence.voice, text) not in seen]
         seen |= {(sentence.voice, text) for text in texts}
-        lists += pair_features(read, [Read(prior_text(p)) for p in sentence.statements], sentence.speaker, None, known)[
-            1
-        ]
+        # A change in a conversation is labelled without the statements that it changes.
+        if sentence.statements:
+            priors = [Read(prior_text(prior)) for prior in sentence.statements]
+            lists += pair_features(read, priors, sentence.speaker, None, known)[1]
         for cue in {cue for words in lists for cue in words}:
             counts[cue] += 1
             voices[cue].add(sentence.voice)

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from label_files import Scene, asked_sentences, composed, fold, lines, variants, voices
+from label_files import Scene, asked_sentences, composed, fold, frame_words, lines, variants, voices
 from network import Examples, Floats, Network, fitted, probabilities
 from numpy.typing import NDArray
 
 from recollect.jobs import forgetting as package
 from recollect.jobs.extraction.change_features import stems_of, tokens
-from recollect.jobs.extraction.clause_features import BUCKETS, clause_features
-from recollect.jobs.forgetting.forget_model import TOKENS_MAX, word_rows
+from recollect.jobs.forgetting.forget_model import ASK_ROWS, TOKENS_MAX, ask_rows, word_rows
 from recollect.projections.embeddings.embedder import open_embedder
 from recollect.projections.embeddings.stretches import Stretch
 
@@ -63,12 +62,15 @@ def embedded(texts: Sequence[str], cache: Path | None) -> dict[str, Floats]:
 
 
 def reading(
-    sentences: Sequence[tuple[str, str, int]], vectors: dict[str, Floats], is_trained: NDArray[Any]
+    sentences: Sequence[tuple[str, str, int]],
+    vectors: dict[str, Floats],
+    is_trained: NDArray[Any],
+    frame: frozenset[str],
 ) -> tuple[dict[str, NDArray[Any]], list[Floats]]:
     """Return the weights of the reading of requests, and the probabilities of all sentences with each model."""
-    rows = [clause_features(text, "", "", to_assistant=True) for _, text, _ in sentences]
+    rows = [ask_rows(text, frame) for _, text, _ in sentences]
     ends = np.cumsum([0, *map(len, rows)])
-    words = sparse.csr_matrix((np.ones(ends[-1], np.float32), np.concatenate(rows), ends), shape=(len(rows), BUCKETS))
+    words = sparse.csr_matrix((np.ones(ends[-1], np.float32), np.concatenate(rows), ends), shape=(len(rows), ASK_ROWS))
     has_vector = np.array([text in vectors for _, text, _ in sentences])
     nothing = np.zeros(384, np.float32)
     of_sentences = np.array([vectors[text][0] if text in vectors else nothing for _, text, _ in sentences], np.float32)
@@ -80,12 +82,12 @@ def reading(
         model = linear_model.LogisticRegression(C=_PENALTY, max_iter=400).fit(inputs[usable], labels[usable])
         weights.append(np.vstack([model.coef_.T, model.intercept_[None]]).astype(np.float32))
         found.append(model.predict_proba(inputs))
-    table: Any = np.hstack([it[:BUCKETS] for it in weights])
+    table: Any = np.hstack([it[:ASK_ROWS] for it in weights])
     scales: Any = np.abs(table).max(0) / _INT8_MAX
     arrays: dict[str, NDArray[Any]] = {
         "ask_words": np.asarray(np.round(table / scales), np.int8),
         "ask_scales": np.stack([scales, np.concatenate([it[-1] for it in weights])]),
-        "ask_vector": np.asarray(weights[1][BUCKETS:-1] * _VECTOR_LENGTH, np.float16),
+        "ask_vector": np.asarray(weights[1][ASK_ROWS:-1] * _VECTOR_LENGTH, np.float16),
     }
     return arrays, found
 
@@ -156,14 +158,14 @@ def main() -> None:
     asking = frozenset(stem for way in ways for stem in stems_of(way[3:].replace("{X}", " ")))
     scenes = [*composed(variants(ways), _SCENES, 1)]
     own, others = [*voices(held_out=False)], [*voices(held_out=True)]
-    sentences = [*asked_sentences()]
+    sentences, frame = [*asked_sentences()], frame_words()
     texts = {text for it in (*scenes, *own, *others) for text in (it.request, *it.said)}
     texts |= {text for voice, text, label in sentences if label or voice[0] != "r" or fold(text) < 2}
     vectors = embedded([*texts], arguments.cache)
 
     is_other = np.array([voice in {f"voice {it.voice}" for it in others} for voice, *_ in sentences])
     is_fold = np.array([fold(voice) == 0 for voice, *_ in sentences])
-    arrays, found = reading(sentences, vectors, ~is_other & (arguments.write | ~is_fold))
+    arrays, found = reading(sentences, vectors, ~is_other & (arguments.write | ~is_fold), frame)
     report_reading(sentences, found, is_other if arguments.write else is_fold | is_other)
 
     sample = np.concatenate([it for _, it in sorted(vectors.items())[::4]]).astype(np.float32)
@@ -194,6 +196,7 @@ def main() -> None:
         arrays |= {
             "basis": basis.astype(np.float16),
             "asking": np.frombuffer("\n".join(sorted(asking)).encode(), np.uint8),
+            "frame": np.frombuffer("\n".join(sorted(frame)).encode(), np.uint8),
             "vocabulary": np.frombuffer("\n".join(vocabulary).encode(), np.uint8),
         }
         path = Path(package.__path__[0]) / "forget_weights.npz"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
+
+from recollect.jobs.extraction.clause_features import word_forms
 
 FOLDER = Path(__file__).parent
 LABELS = FOLDER / "labels"
@@ -26,6 +30,11 @@ _PLACES = (
     "Ghent Leeds Porto Lund Graz York Perth Malmö Turin Bergen Lyon Cork Riga Bath Trier Split Utrecht Basel".split()
 )
 _FIRMS = "Plinth|Bosch|Halbert & Co|Kestrel|Siemens|Orla Foods|Nimbus|Danfoss|Harrow Ltd|Tesco".split("|")
+#: Shares of sentences that are typed in haste: with other words before or after them, and with a letter that is wrong.
+_ENDS_SHARE, _TYPO_SHARE = 0.35, 0.12
+_TYPO_CHARS_MIN = 4
+#: Sentences of the statement reader that have a word of the ways to ask, or any word, that is kept in a frame.
+_SAID_MIN = (25, 60)
 _SOUNDS = "ka mo ri ta lu ne vo pi sha dro mi fel ber tok zan qui".split()
 
 
@@ -63,6 +72,7 @@ def fold(voice: str) -> int:
     return crc32(voice.encode()) % FOLDS
 
 
+@cache
 def lines(name: str) -> list[str]:
     """Return the lines of a file of labels."""
     return (LABELS / name).read_text(encoding="utf-8").splitlines()
@@ -108,6 +118,7 @@ class Filler:
             "n": lambda: str(chance.randint(12, 990)),
             "y": lambda: str(chance.randint(1951, 2019)),
             "w": lambda: word,
+            "D": lambda: chance.choice(lines("documents.txt")),
             "pw": lambda: f"{word.title()}{chance.choice('_!-.')}{chance.randint(1, 99)}",
         }
         if name in made:
@@ -187,38 +198,70 @@ def written(text: str, chance: random.Random, share: float = 0.5) -> str:
     return text[0].upper() + text[1:] + ("" if text[-1] in "?!." else ".")
 
 
+def typed(text: str, chance: random.Random, *, is_request: bool) -> str:
+    """Return a text as people type it: for some, with words before and after it, a reason, or a wrong letter."""
+    if chance.random() < _ENDS_SHARE:
+        kinds = "htr" if is_request else "ht"
+        end = chance.choice([it[2:] for it in lines("ends.txt") if it[0] in kinds])
+        text = end.replace("{X}", text.rstrip(".") if end[-1] != "}" else text)
+    words = text.split(" ")
+    place = chance.randrange(len(words))
+    word = words[place]
+    if chance.random() < _TYPO_SHARE and len(word) > _TYPO_CHARS_MIN and word.isalpha():
+        at = chance.randrange(1, len(word) - 1)
+        words[place] = chance.choice((word[:at] + word[at + 1 :], word[:at] + word[at] + word[at:]))
+    return " ".join(words)
+
+
+def frame_words() -> frozenset[str]:
+    """Return the words by which sentences ask; all others of a sentence are what it speaks of."""
+    of_ways: Counter[str] = Counter()
+    for name, start in (("requests", 3), ("task-negatives", 0), ("negatives", 0), ("previous", 0), ("ends", 2)):
+        for line in lines(f"{name}.txt"):
+            of_ways.update({*word_forms(line[start:].replace("{X}", " "))})
+    said = Counter(word for _, text in reader_sentences() for word in {*word_forms(text)})
+    common = {word for word, count in of_ways.items() if count > 1 or said[word] >= _SAID_MIN[0]}
+    common |= {word for word, count in said.items() if count >= _SAID_MIN[1]}
+    return frozenset(common | {word for line in lines("documents.txt") for word in word_forms(line)})
+
+
+def reader_sentences() -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the labels and the texts of the sentences of the statement reader."""
+    for path in sorted((FOLDER.parent / "reader" / "labels").glob("own-*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            yield row, row["text"]
+
+
 def asked_sentences() -> Iterator[tuple[str, str, int]]:
     """Yield the voice and the text of sentences, and which of `ASKS` they are."""
     chance = random.Random(1)
     ways = lines("requests.txt")
     for variant in variants(ways):
-        yield from (("request " + request[:12], request, 1) for request in variant.requests)
+        yield from (("request " + it[:12], typed(it, chance, is_request=True), 1) for it in variant.requests)
         yield from (("topic " + variant.topic.name, text, 0) for text in (*variant.statements[:1], *variant.others[:1]))
     names = [(it.topic, it) for it in variants(ways) if it.topic.language == "en"]
     for way in lines("task-negatives.txt"):
         for topic, _ in chance.sample(names, 8):
             text = Filler(way + topic.name).fill(way.replace("{X}", chance.choice(topic.names)))
-            yield "way " + way, written(text, chance), 0
+            yield "way " + way, typed(written(text, chance), chance, is_request=False), 0
     for text in lines("negatives.txt"):
         yield "way " + text, text, 0
-        yield "way " + text, written(text, chance, 1), 0
+        yield "way " + text, typed(written(text, chance, 1), chance, is_request=False), 0
     for name in lines("previous.txt"):
         for way in chance.sample(ways, 6):
-            yield "previous " + name, written(way[3:].replace("{X}", name), chance), 2
+            text = written(way[3:].replace("{X}", name), chance)
+            yield "previous " + name, typed(text, chance, is_request=True), 2
     for is_held_out in (False, True):
         yield from (("voice " + it.voice, it.request, 1) for it in voices(held_out=is_held_out))
         yield from (("voice " + voice, text, 0) for voice, text in refusals(held_out=is_held_out))
-    for path in sorted((FOLDER.parent / "reader" / "labels").glob("own-*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            yield "reader " + row["voice"], row["text"], int(any(part["act"] == "forgets" for part in row["parts"]))
+    for row, text in reader_sentences():
+        yield "reader " + row["voice"], text, int(any(part["act"] == "forgets" for part in row["parts"]))
 
 
 def voices(*, held_out: bool) -> Iterator[Scene]:
     """Yield the scenes of voices, with the speaker's own sentences alone."""
-    name = "labels-voices-heldout.jsonl" if held_out else "labels-voices.jsonl"
-    for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in _rows(held_out=held_out):
         places = [place for place, text in enumerate(row["said"]) if not text.startswith("a: ")]
         for request, named in row["ask"]:
             yield Scene(
@@ -231,8 +274,13 @@ def voices(*, held_out: bool) -> Iterator[Scene]:
 
 def refusals(*, held_out: bool) -> Iterator[tuple[str, str]]:
     """Yield the voice and the text of labelled sentences of voices that ask for nothing."""
-    name = "labels-voices-heldout.jsonl" if held_out else "labels-voices.jsonl"
-    for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in _rows(held_out=held_out):
         yield from ((row["voice"], text) for text in row["none"])
         yield from ((row["voice"], text) for text in row["said"] if not text.startswith("a: "))
+
+
+def _rows(*, held_out: bool) -> Iterator[Any]:
+    end = "-heldout.jsonl" if held_out else ".jsonl"
+    for name in ("voices", "chats"):
+        for line in (FOLDER / f"labels-{name}{end}").read_text(encoding="utf-8").splitlines():
+            yield json.loads(line)
