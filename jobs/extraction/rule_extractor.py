@@ -22,7 +22,7 @@ from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
-from recollect.jobs.extraction.rules import RuleMatch, matches
+from recollect.jobs.extraction.rules import RuleMatch, matches, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import StandingInstruction, instruction_of
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
@@ -36,7 +36,6 @@ from recollect.jobs.extraction.statements import (
     read_sentences,
     statements,
 )
-from recollect.jobs.extraction.subjects import Antecedents, subject_name
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_reading import names_date, read_dates
 from recollect.projections.text.stems import content_stems
@@ -137,11 +136,8 @@ def extract_by_rules(
     message_sentences = sentences(own)
     yield from _questions(message, message_sentences if own == message.text else sentences(message.text))
     to_assistant = conversation is None or conversation.has_assistant
-    if conversation is None or not is_talk(message.text):
-        # A long text brings its own people.
-        conversation = Conversation()
-    conversation.join(message.speaker)
-    antecedents = Antecedents(message.speaker, message.session_id, [*filter(_is_fact, before)], conversation)
+    if conversation is not None:
+        conversation.join(message.speaker)
     read = read_sentences(
         [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
     )
@@ -152,13 +148,11 @@ def extract_by_rules(
             continue
         items: list[ExtractedItem] = []
         if not sentence.is_question:
-            resolved = sentence._replace(text=antecedents.resolved(sentence.text))
-            antecedents.mention(resolved.text)
             may_like = any(
                 part.keep >= (_LIKES_MIN if part.has_vector else _LIKES_BY_WORDS_MIN) for part in read[index]
             )
             hint = _hint(read[index])
-            items += _read_sentence(message, resolved, before, vectors=vectors, hint=hint, may_like=may_like)
+            items += _read_sentence(message, sentence, before, vectors=vectors, hint=hint, may_like=may_like)
         if may_instruct:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
             if instructions:
@@ -168,10 +162,7 @@ def extract_by_rules(
         for extracted in items:
             if extracted.kind in ("facts", "preferences", "relationships"):
                 before.append(_statement(message, extracted))
-            if extracted.kind == "facts":
-                antecedents.state(*(extracted.item[name] for name in ("subject", "predicate", "object")))
             yield extracted
-    conversation.keep_people(message.speaker, antecedents.last_people)
 
 
 def _questions(message: IncomingMessage, said: Iterable[Sentence]) -> Iterator[ExtractedItem]:
@@ -294,7 +285,6 @@ def _read_sentence(
     """Yield the correction of a sentence, or else its facts, preferences and people.
 
     Parameters:
-        sentence: the sentence with people instead of pronouns.
         may_like: whether the reader takes it for more than a reaction.
     """
     items = [it for it in _items(message, _ELLIPSIS.sub(r"\1and I ", sentence.text)) if it.kind == "facts" or may_like]
