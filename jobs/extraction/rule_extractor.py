@@ -141,10 +141,11 @@ def extract_by_rules(
     read = read_sentences(
         [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
     )
+    jokes = [*map(statement_modality.is_joke, message_sentences), False]
     for index, sentence in enumerate(message_sentences):
         if time.thread_time() > end:
             raise ExtractionTimeout
-        if any(statement_modality.is_joke(other) for other in message_sentences[index : index + 2]):
+        if jokes[index] or jokes[index + 1]:
             continue
         items: list[ExtractedItem] = []
         if not sentence.is_question:

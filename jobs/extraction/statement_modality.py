@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from recollect.jobs.extraction.sentences import Sentence
 
@@ -57,6 +58,8 @@ def is_joke(sentence: Sentence) -> bool:
     return _JOKE.search(sentence.text) is not None
 
 
+# The facts, the people, the changes and the statements of a sentence are read by functions of their own.
+@lru_cache(maxsize=64)
 def stated_part(sentence: str) -> str:
     """Return the part of a sentence before what is hypothetical or reported."""
     if _REPORTED_AFTER.search(sentence[-_AFTER_CHARS:]):
@@ -65,6 +68,7 @@ def stated_part(sentence: str) -> str:
     return sentence[: min((match.end() for match in matches if match is not None), default=len(sentence))]
 
 
+@lru_cache(maxsize=64)
 def confidence_factor(sentence: str) -> float:
     """Return the factor for the confidence of the statements in `sentence`: lower when it expresses doubt."""
     return 0.5 if _DOUBT.search(sentence) else 1.0
