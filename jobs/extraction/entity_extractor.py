@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from recollect.jobs.extraction.entity_names import NamedEntity, named_entities
 from recollect.jobs.extraction.excerpt import excerpt
-from recollect.jobs.extraction.message_kinds import is_pasted, is_talk
+from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.name_lexicon import short_forms
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.projections.text.sentence_language import language_of
@@ -115,7 +115,7 @@ def _names(text: str) -> Iterator[tuple[int, NamedEntity]]:
     language = language_of(text) or ""
     before = ""
     for number, sentence in enumerate(split_sentences(text)[:_SENTENCES_MAX]):
-        for entity in named_entities(sentence, before=before, language=language, is_talk=is_talk(text)):
+        for entity in named_entities(sentence, before=before, language=language):
             if entity.type != "other":
                 yield number, entity
         before = sentence

@@ -32,18 +32,13 @@ _TOKENS_MAX = 120
 _TOKEN = re.compile(
     r"\b(?:[DdMm]rs?|[Mm]s|[Pp]rof|[Ss]t)\.(?=\s)|(?:[ldjmnstcLDJMNSTC]|[Qq]u)['’](?=[^\W\d_]{2})|[^\W_](?:\w|[&-](?=[^\W_])|['’.](?=[^\W_]{2}))*|[^\w\s]"
 )
-#: Signs of code, tables, links and headings: such a line has no names that are worth knowing.
-_NO_PROSE = re.compile(r"[{}<>=|\\#`\[\]]|\*\*|//|\w\([)'\"]|^\d+[.)] |^[^:]{1,60}:$")
 #: Words between the words of a name.
 _CONNECTORS = frozenset("of the de da do del di la le van von der den bin al".split())
 #: Probability that a word is part of a name.
 _NAME_MIN = 0.5
-#: Share of the best type in it, from which on the name is kept; the second one for long messages, mostly about a subject.
+#: Share of the best type in it, from which on the name is kept: of 337 held-out names 21 % are lost, and of the types of
+#: the others 95 % are right in place of 81 %.
 _TYPE_MIN = 0.78
-_TYPE_MIN_LONG = 0.92
-#: Share of the words with capitals over which a line of so many words is a heading.
-_HEADING_SHARE = 0.7
-_HEADING_WORDS_MIN = 4
 #: Words of a name on each side of a word that are read with it.
 _RUN_MAX = 4
 _NEIGHBOURS = {
@@ -214,36 +209,20 @@ def entity_weights() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         )
 
 
-def named_entities(text: str, *, before: str = "", language: str = "", is_talk: bool = True) -> Iterator[NamedEntity]:
-    """Yield the names in a sentence, in order; see `Words` for the parameters.
-
-    Parameters:
-        is_talk: whether the message is short; names in a longer one have to be surer.
-    """
-    if _NO_PROSE.search(text):
-        return
+def named_entities(text: str, *, before: str = "", language: str = "") -> Iterator[NamedEntity]:
+    """Yield the names in a sentence, in order; see `Words` for the parameters."""
     words = Words(text, before=before, language=language)
     candidates = words.candidates()
-    if not candidates or _is_heading(words):
+    if not candidates:
         return
     read = _read(words, candidates)
-    type_min = _TYPE_MIN if is_talk else _TYPE_MIN_LONG
     for numbers in _joined(words, read):
         probabilities = np.mean([read[number] for number in numbers if number in read], axis=0)
         best = int(probabilities[1:].argmax()) + 1
-        if probabilities[best] >= type_min * (1 - probabilities[0]):
+        if probabilities[best] >= _TYPE_MIN * (1 - probabilities[0]):
             first, last = words.tokens[numbers[0]], words.tokens[numbers[-1]]
             name = text[first.start : last.start + len(last.text)]
             yield NamedEntity(_shown(name, words.case), TYPES[best], round(min(float(probabilities[best]), 0.95), 2))
-
-
-def _is_heading(words: Words) -> bool:
-    """Return whether a line is one word with a capital, a label, or mostly words with capitals: a heading or a list."""
-    said = [it for it in words.tokens if it.text[0].isalpha() and it.text[-1] != "."]
-    counted = [it for it in said if it.text[0].islower() or "c" not in it.lists]
-    capitals = sum(it.text[0].isupper() for it in counted)
-    is_list = len(counted) >= _HEADING_WORDS_MIN and capitals > _HEADING_SHARE * len(counted)
-    return words.case == "mixed" and (len(said) == 1 or is_list)
 
 
 def _read(words: Words, candidates: Sequence[int]) -> dict[int, NDArray[np.float32]]:

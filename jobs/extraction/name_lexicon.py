@@ -1,4 +1,4 @@
-"""Name lexicon: first names with their gender, short forms, places and common words, from one file of 100 kB.
+"""Name lexicon: first names, short forms, places and common words, from one file of 100 kB.
 
 `ops/train/entities --lists` builds the file from Faker, airportsdata, iso3166 (MIT) and nicknames (Apache-2.0), and from
 counts of words. It is loaded with the first message.
@@ -10,10 +10,7 @@ import lzma
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Literal, NamedTuple
-
-#: name: a first name and no common word. both: `Rose`, `Mark`. word: a common word. unknown: neither.
-WordClass = Literal["name", "both", "word", "unknown"]
+from typing import NamedTuple
 
 _FILE = "name_lists.txt.xz"
 #: Letters that a short form has at least, and fewer than the name: `Ann` and `Anna` are two names.
@@ -67,22 +64,9 @@ def places() -> set[str]:
     return {word for word in _lexicon().lists if "p" in lists_of(word)}
 
 
-def word_class(word: str) -> WordClass:
-    """Return whether a word is a first name, a common word, or both."""
-    lists = lists_of(word.casefold())
-    is_word = not {"w", "c"}.isdisjoint(lists)
-    return "both" if "n" in lists and is_word else "name" if "n" in lists else "word" if is_word else "unknown"
-
-
 def is_first_name(word: str) -> bool:
     """Return whether a word is a first name, or a short form of one."""
     return "n" in lists_of(word.casefold()) or word.casefold() in _lexicon().full_names
-
-
-def gender_of(name: str) -> Literal["m", "f"] | None:
-    """Return whether a first name is that of men or of women; None: of both, or unknown."""
-    letters = _lexicon().lists.get(name.casefold(), "")
-    return "m" if "m" in letters else "f" if "f" in letters else None
 
 
 def is_short_form(short: str, name: str) -> bool:

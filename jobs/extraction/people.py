@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from recollect.jobs.extraction import statement_modality, vocabulary
+from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.entity_names import named_entities
+from recollect.jobs.extraction.statement_modality import stated_part
 
 #: An item of `facts.extracted` without its source: its field, and its payload.
 PersonItem = tuple[str, dict[str, Any]]
@@ -50,12 +51,12 @@ def people(speaker: str, text: str) -> Iterator[PersonItem]:
         for entity in (named_entities(text) if patterns else ())
         if entity.type == "person"
     }
-    non_factual = statement_modality.NonFactualSpans(text if patterns else "")
+    stated = len(stated_part(text)) if patterns else 0
     for pattern in patterns:
         for match in pattern.finditer(text):
             explicit = "name" in match.group() or "called" in match.group()
             name = _person_name(match["name"], names, explicit=explicit)
-            if name is not None and not non_factual.covers(match.start()):
+            if name is not None and match.start() < stated:
                 relation = match["relation"].casefold()
                 if _OF_LIST.match(text, match.end()) and "," in match.group():
                     # `My girlfriend, Toby and I` are three.

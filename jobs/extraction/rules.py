@@ -63,6 +63,10 @@ _PLACEHOLDERS = {
     "amount": r"(?P<amount>[$€£]?\d[\d.,]*(?:\s?(?:[$€£]|[a-z]{3,10}\b(?<!month)(?<!from)))?)",
     "attribute": rf"(?P<attribute>{_any(vocabulary.ATTRIBUTES)})",
 }
+#: A subject such as `my sister`, `my sister Anna` or `my sister's husband`.
+_RELATION = re.compile(
+    rf"^(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?P<relation>(?:{_RELATIONS})(?:'s\s+(?:\w+\s+)?(?:{_RELATIONS}))?)(?:,?\s+(?P<name>[A-ZÀ-Þ].*))?$"
+)
 #: The subject of a statement, with adverbs after it.
 WHO = re.compile(
     rf"(?P<who>(?:I|[Ww]e)\b|(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?:{_RELATIONS})(?:'s\s+(?:\w+\s+)?(?:{_RELATIONS}))?\b(?:,?\s+{_NAME},?)?|{_NAME})"
@@ -258,3 +262,13 @@ def is_name(subject: str, *, at_start: bool) -> bool:
         return len(parts) > 1
     verbal = at_start and len(parts) == 1 and _VERBAL.search(subject) is not None
     return parts[0] not in vocabulary.NOT_NAMES and not verbal
+
+
+def subject_name(speaker: str, words: str) -> str:
+    """Return the subject that `words` refer to: the speaker, a name, or a relative such as `Ann's sister`."""
+    if words in ("I", "we", "We"):
+        return speaker
+    relation = _RELATION.match(words)
+    if relation is None:
+        return words
+    return relation["name"] or f"{speaker}'s {relation['relation']}"

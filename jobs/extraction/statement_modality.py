@@ -1,9 +1,9 @@
-"""Statement modality: finds hypotheses, doubts, jokes and quotations in sentences."""
+"""Statement modality: finds hypotheses, reports, doubts and jokes in sentences."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from functools import lru_cache
 
 from recollect.jobs.extraction.sentences import Sentence
 
@@ -43,16 +43,9 @@ _JOKE = re.compile(
     r"not!|sarcasm)\b|^kidding\b|^as if\b|^(?:ha){2,6}h?\b,? \w|^(?:he){2,6}\b,? \w",
     re.IGNORECASE,
 )
-#: The beginning of a question that is typed without its sign.
-_ASKS = re.compile(
-    r"^(?:(?:and|so|but|ok|okay|hey|hi|also|oh|well|um|btw|by the way|please)[,.!]? )*(?:"
-    r"(?:do|does|did|can|could|would|will|should|shall|is|are|was|were|have|has|am|may|might) (?:not )?(?:I|you|we|he|she|they|it|the|my|your|there|this|that|anyone)\b"
-    r"|(?:what|where|why|who|whom|whose|how|which)\b(?! (?:a|an|matters|helps|I love|I like)\b)|when (?:is|are|do|does|did|was|will|should|can)\b|any (?:idea|tips|advice|recommendations|suggestions)\b)",
-    re.IGNORECASE,
-)
+
 #: Characters at the end of a sentence in which its speaker is searched.
 _AFTER_CHARS = 100
-_QUOTED = re.compile(r'"[^"]*"')
 
 
 def is_reported(predicate: str) -> bool:
@@ -65,43 +58,17 @@ def is_joke(sentence: Sentence) -> bool:
     return _JOKE.search(sentence.text) is not None
 
 
-def asks(sentence: str) -> bool:
-    """Return whether a sentence begins as a question, with or without a question mark."""
-    return _ASKS.match(sentence) is not None
+# The facts, the people, the changes and the statements of a sentence are read by functions of their own.
+@lru_cache(maxsize=64)
+def stated_part(sentence: str) -> str:
+    """Return the part of a sentence before what is hypothetical or reported."""
+    if _REPORTED_AFTER.search(sentence[-_AFTER_CHARS:]):
+        return ""
+    matches = (pattern.search(sentence) for pattern in (_NON_FACTUAL, _REPORTED))
+    return sentence[: min((match.end() for match in matches if match is not None), default=len(sentence))]
 
 
-class NonFactualSpans:
-    """The parts of a sentence that are hypothetical or quoted. The sentence is scanned once, in the constructor."""
-
-    def __init__(self, sentence: str) -> None:
-        #: Where the hypothetical part begins; after the end without one.
-        matches = (pattern.search(sentence) for pattern in (_NON_FACTUAL, _REPORTED))
-        self._hypothetical_from = (
-            0
-            if _REPORTED_AFTER.search(sentence[-_AFTER_CHARS:])
-            else min((match.end() for match in matches if match is not None), default=len(sentence) + 1)
-        )
-        #: Start and end of each quotation, in order.
-        self._quotes = [position for match in _QUOTED.finditer(sentence) for position in match.span()]
-        last = sentence.rfind('"') if sentence.count('"') % 2 else -1
-        if last >= 0:
-            # The quotation goes on in the next sentence, or began in the one before.
-            opens = last + 1 < len(sentence) and not sentence[last + 1].isspace()
-            self._quotes = [*self._quotes, last, len(sentence)] if opens else [0, last + 1]
-
-    @property
-    def stated_length(self) -> int:
-        """Return the length of the part of the sentence before what is hypothetical or reported."""
-        return self._hypothetical_from
-
-    def covers(self, start: int) -> bool:
-        """Return whether the statement at the position `start` is hypothetical or quoted."""
-        if self._hypothetical_from <= start:
-            return True
-        bound = bisect_left(self._quotes, start)
-        return bound % 2 == 1 and start < self._quotes[bound]
-
-
+@lru_cache(maxsize=64)
 def confidence_factor(sentence: str) -> float:
     """Return the factor for the confidence of the statements in `sentence`: lower when it expresses doubt."""
     return 0.5 if _DOUBT.search(sentence) else 1.0

@@ -58,23 +58,11 @@ def test_the_client_of_an_expert_speaks_as_himself(memory: Recollect) -> None:
     assert facts(memory, ["act as my career coach", "I work at Siemens"]) == {"user works at Siemens"}
 
 
-def test_a_person_of_the_message_before_is_meant_by_a_pronoun(memory: Recollect) -> None:
-    assert "Tiago age is 4" in facts(memory, ["gnocchi is fine, but Tiago won't eat it"], ["he's 4 years old"])
-
-
-def test_someone_without_a_name_is_not_the_person_spoken_of_before(memory: Recollect) -> None:
+def test_a_pronoun_is_no_person_of_the_conversation(memory: Recollect) -> None:
     stated = facts(memory, ["my ex lives in Leeds"], ["I'm seeing someone new, she lives in York"])
     assert not any("York" in fact for fact in stated)
-
-
-def test_the_other_one_of_two_is_meant_when_nobody_else_can_be(memory: Recollect) -> None:
-    stated = facts(memory, ["Ann: I sing a lot", "Tom: same here"], ["Ann: I'm a nurse, he's a mechanic"])
-    assert {"Ann works as nurse", "Tom works as mechanic"} <= stated
-
-
-def test_the_other_one_of_two_is_not_meant_after_another_person(memory: Recollect) -> None:
     stated = facts(memory, ["Tom: hello", "Ann: my brother is here"], ["Ann: he's a mechanic"])
-    assert "Tom works as mechanic" not in stated
+    assert not any("works as mechanic" in fact for fact in stated)
 
 
 @pytest.mark.parametrize("end", ["stop", "ok back to normal", "Okay, stop.", "That's enough!", "end of the game"])

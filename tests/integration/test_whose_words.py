@@ -170,7 +170,7 @@ def test_facts_of_a_third_person_stand_with_their_speakers(memory: Recollect) ->
 
 
 def test_the_later_word_of_the_same_speaker_replaces_the_earlier_one(memory: Recollect) -> None:
-    _tell(memory, "n", ("Ann", "My friend Paul lives in Rome."), ("Ann", "He moved to Milan last week."))
+    _tell(memory, "n", ("Ann", "My friend Paul lives in Rome."), ("Ann", "Paul moved to Milan last week."))
     lives = {line: status for line, status in _facts(memory, "n").items() if line.startswith("Paul")}
     assert lives == {"Paul lives in Rome": "superseded", "Paul lives in Milan": "active"}
 
