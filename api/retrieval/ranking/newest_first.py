@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d")
 _WEIGHTS = np.array([1.76, -0.6, -1.46, 1.04, 1.01, 1.38], np.float32)
 _CONSTANT = -3.52
 #: Probability from which on a newer message goes first: the highest that leaves the order of two held-out conversations
-#: of LoCoMo as it is. With .1 more changes come newest first, and the first item of other questions is right less often.
+#: of LoCoMo as it is. With .1 more changes come newest first, and the first item of other questions is worse.
 _UPDATES_MIN = 0.25
 
 
