@@ -42,6 +42,13 @@ def answers(
     model: Annotated[str | None, typer.Option(help="The model there; the first one listed when left out.")] = None,
     questions: Annotated[int, typer.Option(min=1, help="Questions, drawn at random from all conversations.")] = 40,
     seed: Annotated[int, typer.Option(help="The seed of the draw.")] = 0,
+    answers: Annotated[
+        Path | None,
+        typer.Option(help="Expected answers: {conversation: {place of the question, from 0: answer}}, as JSON."),
+    ] = None,
+    forms: Annotated[
+        str, typer.Option(help="The contexts to compare, with commas; differences are to the first one.")
+    ] = "recollect,vectors,bm25,gold,nothing",
     results: Annotated[
         Path, typer.Option(help="A file for the answers, one line of JSON each; a second run goes on with it.")
     ] = Path("answers.jsonl"),
@@ -67,6 +74,8 @@ def answers(
             progress.show,
             questions=questions,
             seed=seed,
+            forms=forms.split(","),
+            answers=answers,
             runtime=settings.embedding_runtime,
         )
     echo(report)

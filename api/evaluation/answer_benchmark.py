@@ -19,7 +19,7 @@ import httpx2
 import orjson
 
 from recollect.api.evaluation.answer_scores import is_exact, token_f1
-from recollect.api.evaluation.conversations import Conversation, read_conversation
+from recollect.api.evaluation.conversations import Conversation, read_answers, read_conversation
 from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark
 from recollect.api.evaluation.scores import ADVERSARIAL, render_table
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -113,7 +113,10 @@ def draw(conversations: Sequence[Conversation], number: int, seed: int) -> list[
         if question.get("answer") not in (None, "") and question["gold"] and str(question["category"]) != ADVERSARIAL
     ]
     if not questions:
-        raise InvalidInput("no question has an expected `answer` and messages in `gold`", field="FOLDER")
+        raise InvalidInput(
+            "no question has an expected `answer` and messages in `gold`; give the answers with --answers",
+            field="FOLDER",
+        )
     random.Random(seed).shuffle(questions)  # noqa: S311
     return questions[:number]
 
@@ -170,28 +173,35 @@ def run_answer_bench(
     *,
     questions: int,
     seed: int,
+    forms: Sequence[str] = FORMS,
+    answers: Path | None = None,
     runtime: RuntimeChoice = "auto",
 ) -> str:
     """Ask drawn questions with each context; append each answer to `results`; return the report.
 
     Parameters:
+        forms: the contexts that are compared; the report shows differences to the first one.
+        answers: a file of expected answers, for conversations that have none.
         data: a folder for the memories; a second run with the same folder embeds nothing again.
         results: lines of JSON; what they have is not asked again.
 
     Raises:
-        InvalidInput: a file is not a conversation, or `results` has other lines.
+        InvalidInput: a file is not a conversation, a form is unknown, or `results` has other lines.
         ServerUnavailable: the model gives no answer.
     """
-    drawn = draw([read_conversation(file) for file in files], questions, seed)
+    if unknown := set(forms).difference(FORMS):
+        raise InvalidInput(f"{', '.join(sorted(unknown))}: choose from {', '.join(FORMS)}", field="--forms")
+    expected = None if answers is None else read_answers(answers)
+    drawn = draw([read_conversation(file, expected) for file in files], questions, seed)
     keys = [
-        {form: (reader.model, conversation.name, fields["query"], form) for form in FORMS}
+        {form: (reader.model, conversation.name, fields["query"], form) for form in forms}
         for conversation, fields in drawn
     ]
     answered = _read(results)
     missing = [
         (question, form)
         for question, key in zip(drawn, keys, strict=True)
-        for form in FORMS
+        for form in forms
         if key[form] not in answered
     ]
     degraded: list[str] = []
@@ -209,7 +219,7 @@ def run_answer_bench(
             degraded = [f"degraded: {part}" for part in bench.degraded]
         finally:
             bench.close()
-    rows = report_rows([{form: answered[key[form]] for form in FORMS} for key in keys])
+    rows = report_rows([{form: answered[key[form]] for form in forms} for key in keys])
     return "\n".join([render_table(rows), *degraded])
 
 

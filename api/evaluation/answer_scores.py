@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import month_name
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 
@@ -10,6 +11,7 @@ from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.words import folded_words
 
 _YEAR = re.compile(r"\d{4}")
+_MONTH = re.compile(r"(?<![\d-])(\d{4})-(0[1-9]|1[0-2])(?![\d-])")
 _NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 #: What stands before the date in `two weekends before 9 June 2023`, in lower case.
@@ -23,7 +25,7 @@ def token_f1(answer: str, expected: str) -> float:
 
     Articles and punctuation do not count; dates are the same in any form, and so are numbers in words and digits.
     """
-    answer_words, expected_words = Counter(_words(answer)), Counter(_words(expected))
+    answer_words, expected_words = Counter(_words(_plain(answer))), Counter(_words(_plain(expected)))
     common = (answer_words & expected_words).total()
     return 2 * common / (answer_words.total() + expected_words.total()) if common else 0.0
 
@@ -33,11 +35,17 @@ def is_exact(answer: str, expected: str) -> bool | None:
 
     A day within an expected week, month or year is right.
     """
+    answer, expected = _plain(answer), _plain(expected)
     wanted, given = _spans(expected), _spans(answer)
     if wanted:
         return all(any(first <= start and end <= last for start, end in given) for first, last in wanted)
     numbers = set(filter(str.isdecimal, _words(expected)))
     return numbers <= set(_words(answer)) if numbers else None
+
+
+def _plain(text: str) -> str:
+    """Return a text with months such as `2023-09`, as contexts show them, in words."""
+    return _MONTH.sub(lambda match: f"{month_name[int(match[2])]} {match[1]}", text)
 
 
 def _words(text: str) -> list[str]:

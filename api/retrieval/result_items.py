@@ -17,6 +17,7 @@ from recollect.projections.queries.later_statements import LaterStatement
 from recollect.projections.text.sentences import iterate_sentences, sentence_bounds, split_sentences
 from recollect.projections.text.statement_lines import reads_well
 from recollect.projections.text.stems import content_stems
+from recollect.projections.text.words import content_words
 
 
 def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:
@@ -79,14 +80,24 @@ def in_context(text: str, words: str) -> str:
     end = start + len(words)
     bounds = [*sentence_bounds(text[:_STATEMENT_CHARS])]
     for first, last in reversed([bound for bound in bounds if bound[0] < start]):
+        is_apart = last <= start
         if end - first > QUOTE_CHARS_MAX or not _is_statement(text[first:last]):
+            break
+        if is_apart and _is_interjection(text[first:last]):
             break
         start = first
     for first, last in [bound for bound in bounds if bound[1] > end]:
         if last - start > QUOTE_CHARS_MAX or not _is_statement(text[first:last]):
             break
+        if first >= end and _is_interjection(text[first:last]):
+            break
         end = last
     return " ".join(text[start:end].split())
+
+
+def _is_interjection(sentence: str) -> bool:
+    """Return whether a sentence says nothing of its own: `it is.`, `crazy.`, `one thing.`."""
+    return len(content_words(sentence)) < _STATEMENT_WORDS_MIN
 
 
 def later_of(context: SearchContext, event_ids: Sequence[str], said_us: int) -> Later | None:
@@ -172,6 +183,8 @@ def _is_statement(text: str) -> bool:
     return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in iterate_sentences(beginning))
 
 
+#: Content words of a sentence that is shown with the words of a fact.
+_STATEMENT_WORDS_MIN = 2
 #: Characters of the sentence that is shown with what it ends, and of the sentences around words that a fact keeps.
 QUOTE_CHARS_MAX = 120
 #: Characters of a text that are searched for a statement.

@@ -27,8 +27,14 @@ from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
 
+#: Statements of who the user is that come before the open tasks.
+_WHO_MIN = 4
 #: Open tasks at the start of a session.
 _TASKS_MAX = 4
+#: Tokens of the lines of facts and of sessions at the start of a session; with the frame 300.
+_FACTS_TOKENS, _SESSIONS_TOKENS = 190, 80
+#: Tokens of a line besides the text of its item: its mark, its day.
+_LINE_TOKENS = 12
 #: Pinned episodes in the profile, newest first.
 _PINNED_EPISODES_MAX = 10
 #: A fact of the profile has this confidence, at least.
@@ -63,10 +69,11 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
         chosen = {item.id for item in profile}
         facts = [item for item in _facts(context) if item.id not in chosen]
         stated = [item for _, item in without_repetition(context, facts)]
-        items += [
+        recent = [
             replace(item, ranks={"recent": rank}, matched_by=("recent",)) for rank, item in enumerate(stated, start=1)
         ]
-        items += _session_items(context, {id for item in items for id in item.source_events})
+        items += _within(recent, _FACTS_TOKENS)
+        items += _within(_session_items(context, {id for item in items for id in item.source_events}), _SESSIONS_TOKENS)
     kinds, request = context.request.kinds, context.request
     return [
         item
@@ -76,6 +83,15 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
         and item.trust >= request.min_trust
         and passes_metadata(context, item.kind, item.id)
     ]
+
+
+def _within(items: Iterable[Item], tokens_max: int) -> Iterator[Item]:
+    """Yield the first items whose lines fit together in `tokens_max`; longer ones are left out."""
+    for item in items:
+        tokens = estimate_tokens(item.text) + _LINE_TOKENS
+        if tokens <= tokens_max:
+            tokens_max -= tokens
+            yield item
 
 
 def _profile_ranks(item: KnowledgeItem) -> dict[str, int]:
@@ -106,11 +122,12 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
     ]
     newest = sorted(valid, key=lambda item: (-item.occurred_at_us, item.id))
     asker = speakers.asker if speakers.several else None
-    identity = who_is(item for item in newest if asker is None or is_about(item, asker))
+    facts_max = context.settings.recent_memories_max
+    identity = who_is(item for item in newest if asker is None or is_about(item, asker))[:facts_max]
     tasks = [item for item in newest if item.memory_type == "task"]
     others = [item for item in newest if item.kind != "relationship" and item.memory_type != "task"]
-    facts_max = context.settings.recent_memories_max
-    chosen = dict.fromkeys([*identity[:facts_max], *tasks[:_TASKS_MAX]])
+    who, more = identity[:_WHO_MIN], identity[_WHO_MIN:]
+    chosen = dict.fromkeys([*who, *tasks[:_TASKS_MAX], *more])
     for item in others:
         if len(chosen) >= facts_max:
             break

@@ -3,7 +3,7 @@
 The quoted words must stand in the line; names, numbers and dates must agree; what the words deny, end, suppose, ask or
 intend must not become sure; and the subject must be the one of the words. The relation is left to the model: neither
 overlap of words nor similarity of vectors separates right from wrong statements that are made of the same words. Of
-100 right and 51 wrong answers that were written after the first checks, 91 and 19 are accepted.
+the 100 right and 50 wrong answers that were written last, 92 and 21 were accepted at first, 96 and 20 are now.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from recollect.jobs.extraction.llm_conversation import LlmConversation
 from recollect.jobs.extraction.llm_statement import EXAMPLE_NAME, LlmStatement
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm.grounding import name_words, without_dates
+from recollect.projections.text.segments import is_unsegmented_script
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.stems import stem
 from recollect.projections.text.words import WORD
 
 #: Why a statement is refused. The counter of refusals has them as its label.
 Refusal = Literal[
-    "line", "example", "secret", "words", "assistant", "pronoun", "name", "number", "date", "quotation", "question",
+    "line", "example", "secret", "copy", "words", "assistant", "pronoun", "name", "number", "date", "quotation", "question",
     "supposition", "negation", "tense", "subject",
 ]  # fmt: skip
 
@@ -69,7 +70,7 @@ _UNSURE = re.compile(
 _KEPT = re.compile(
     _any_of(
         r"if unless when would could might may maybe perhaps possibly unsure sure wish\w{0,4} hop(?:e|es|ing) think\w{0,3} "
-        r"consider\w{0,4} should wants? likes? plan\w{0,4} needs? has\sto have\sto must going\sto will wonder\w{0,3} "
+        r"consider\w{0,4} should wants? likes? plan\w{0,4} needs? has\sto have\sto must wonder\w{0,3} about around roughly "
         r"ask\w{0,3} dreams? wenn falls würde könnte möchte\w? vielleicht plant überlegt soll\w{0,3} quizás quiere veut forse "
         r"vuole said says told looking fragt thought rather "
         r"almost nearly interview\w{0,3} appl(?:y|ies|ied|ying) trial tr(?:y|ies|ied|ying) offer(?:s|ed)? would"
@@ -88,6 +89,8 @@ _PAST = frozenset(
     drew drove ate fell found flew grew had held led let put ran read saw sang slept spent stood stole swam taught threw
     was were wore wrote""".split()
 )
+#: The present in a model's sentence, where `'s` is an owner's.
+_STATED_IS = re.compile(_any_of("is are am has have lives works"))
 #: A sentence that needs its conversation: it begins with a pronoun, has one of the first person, or asks.
 _HANGING = re.compile(
     r"^(?:We|My|Our|He|She|It|They|You|Your|His|Her|Their|This|That|Someone)\b|\b(?:I|I['’]\w{1,2}|my|me)\b|\?$"
@@ -104,7 +107,7 @@ _NUMBER_WORDS = {
 _TOKEN = re.compile(r"\w+(?:['’]\w+)?")
 _FIRST = re.compile(r"(?:i|we)(?:['’]\w{1,2})?|im|ive|us|me|ich|wir|mich|mir|yo|je|nous")
 _MY = frozenset("my our mein meine meinen meinem meiner unser unsere mi mis mon ma mes".split())
-_THIRD = re.compile(r"(?:s?he|they)(?:['’]\w{1,2})?|him|them|er|sie|ihm|ihr|él|ella|il|elle")
+_THIRD = re.compile(r"(?:s?he|they)(?:['’]\w{1,2})?|er|sie|él|ella|il|elle")
 _YOU = re.compile(r"(?:you|u)(?:['’]\w{1,2})?")
 _ARTICLES = frozenset("the a an der die das ein eine el la los las un una le les l il lo gli".split())
 #: `Ann's older sister`: the owner, and the next words.
@@ -120,6 +123,10 @@ _ALIKE = tuple(
 )  # fmt: skip
 #: Characters of the quoted words that show whether they are the confirmation itself: `yes please`.
 _CONFIRMATION_CHARS = 8
+#: Words of a statement; fewer name a thing and say nothing of it.
+_WORDS_MIN = 3
+#: Words after `my` that only name a person.
+_RELATION_WORDS_MAX = 3
 #: Share of the quoted words that the line has; a model sets right a spelling, or leaves a word out.
 _QUOTED_SHARE_MIN = 0.75
 
@@ -149,6 +156,8 @@ def refusal(statement: LlmStatement, conversation: LlmConversation) -> Refusal |
         return "example"
     if "[redacted" in text:
         return "secret"
+    if statement.kind != "rule" and _is_copy(text, message):
+        return "copy"
     own = (message.speaker.casefold(), "the assistant", "assistant")
     if message.is_assistant and not text.casefold().startswith(own):
         return "assistant"
@@ -174,6 +183,13 @@ def refusal(statement: LlmStatement, conversation: LlmConversation) -> Refusal |
     return reason
 
 
+def _is_copy(text: str, message: IncomingMessage) -> bool:
+    """Return whether a sentence only repeats its line, as small models do: `Ann: no, never`, or says nothing: `yes`."""
+    words = WORD.findall(text)
+    says_nothing = len(words) < _WORDS_MIN and not any(map(is_unsegmented_script, words))
+    return says_nothing or text.casefold().startswith(f"{message.speaker.casefold()}:")
+
+
 def _place(words: str, line: str) -> _Place | None:
     """Return where quoted words stand in a line; None when the line does not have them."""
     quote = words.casefold().strip(" .…,;!?")
@@ -195,10 +211,15 @@ def _place(words: str, line: str) -> _Place | None:
 
 
 def _has_names(text: str, statement: LlmStatement, conversation: LlmConversation) -> bool:
-    """Return whether the session has each name of a sentence; a rule begins with a verb, which is no name."""
-    session = conversation.session(statement.line)
+    """Return whether the session has each name of a sentence, and none replaces a name of the quoted words.
+
+    A rule begins with a verb, which is no name.
+    """
+    line, session = conversation.line(statement.line), conversation.session(statement.line)
+    quoted = {name.casefold() for _, name in name_words(statement.words)}
+    replaces = not quoted.issubset(WORD.findall(text.casefold()))
     return all(
-        session.has_name_or_part(word)
+        session.has_name_or_part(word) and not (offset and replaces and not line.has_name_or_part(word))
         for offset, word in name_words(text)
         if offset or not (statement.kind == "rule" or word.casefold() in _ARTICLES)
     )
@@ -233,6 +254,8 @@ def _turned(place: _Place, text: str, line: str, evidence: str) -> Refusal | Non
     if '"' not in text and any(place.words in match[1].casefold() for match in _QUOTED.finditer(line)):
         return "quotation"
     keeps = _KEPT.search(text) is not None
+    # `my neighbour Ann` in a question or a wish is the neighbour all the same.
+    keeps = keeps or _is_relation(place.words)
     if place.sentence.endswith(place.clause.rstrip("?？ ") + "?") and not keeps:
         return "question"
     if (_SUPPOSED.search(place.lead) or _UNSURE.search(place.clause)) and not keeps:
@@ -243,12 +266,18 @@ def _turned(place: _Place, text: str, line: str, evidence: str) -> Refusal | Non
         return "negation"
     if turns and not (denied or ended or _NOT.search(evidence) or _ENDED.search(evidence)):
         return "negation"
-    if _WAS.search(place.clause) and not _IS.search(place.clause) and _IS.search(text) and not _WAS.search(text):
+    if _WAS.search(place.clause) and not _IS.search(place.clause) and _STATED_IS.search(text) and not _WAS.search(text):
         return "tense"
     past = {word for word in said - words if word.endswith("ed") or word in _PAST}
     intended = {stem(match[1]) for match in _INTENDED.finditer(place.lead)}
-    is_early = past and _AHEAD.search(place.words) and not keeps
+    is_early = past and _AHEAD.search(place.words) and not (keeps or _AHEAD.search(text))
     return "tense" if is_early or intended & {stem(word) for word in past} else None
+
+
+def _is_relation(words: str) -> bool:
+    """Return whether quoted words only name a person of the speaker: `my neighbour Ann Lee`."""
+    first, *others = words.split()
+    return first in _MY and bool(others) and len(others) <= _RELATION_WORDS_MAX and others[0] in _PEOPLE
 
 
 def _same_subject(

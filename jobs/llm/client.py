@@ -223,6 +223,7 @@ class LlmClient:
             return
         self._breaker.succeeded("")
         self._shared_pause.end()
+        self._setup_problem = None
         _logger.warning("The language model %s answers again.", self.name)
 
     def _request(
@@ -246,10 +247,12 @@ class LlmClient:
             attributes |= {"gen_ai.system_instructions": instructions, "gen_ai.input.messages": text}
         tokens = estimate_tokens(text)
         expected = min(int(_ANSWER_SHARE * tokens) + _ANSWER_TOKENS, self._settings.llm_answer_tokens_max)
-        seconds = self._speed.seconds(tokens + estimate_tokens(instructions), expected)
+        input_tokens = tokens + estimate_tokens(instructions)
+        seconds = self._speed.seconds(input_tokens, expected)
         seconds = seconds if seconds_max is None else min(seconds, seconds_max)
+        tokens_max = self._speed.answer_tokens(input_tokens, seconds)
         started = time.perf_counter()
-        future = asyncio.run_coroutine_threadsafe(self._call.ask(instructions, text, seconds), self._loop)
+        future = asyncio.run_coroutine_threadsafe(self._call.ask(instructions, text, seconds, tokens_max), self._loop)
         with span(f"chat {model}", attributes) as current:
             try:
                 answer = future.result(seconds + _SLACK_SECONDS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from recollect.jobs.job_settings import LlmSettings
 from recollect.jobs.llm.breaker import Failure
 from recollect.projections.text.tokens import estimate_tokens
 
+#: Two threads that import pydantic-ai at once, the check at the start and the first request, see half of its modules.
+_IMPORTING = threading.Lock()
 #: The reasoning that some servers send as a part of the text.
 _THOUGHT_END = "</think>"
 #: Seconds for the list of a server's models, and the models that a message names.
@@ -59,12 +62,19 @@ class ModelCall:
         is_own = self._settings.llm_base_url is not None
         return self._name.removeprefix("openai:") if is_own else self._name.partition(":")[2] or self._name
 
-    async def ask(self, instructions: str, text: str, seconds: float) -> Answer:
-        """Return the answer to one request."""
-        # The import takes a second, so it happens only when a model is used.
-        from pydantic_ai.direct import model_request  # noqa: PLC0415
-        from pydantic_ai.messages import ModelRequest, SystemPromptPart, UserPromptPart  # noqa: PLC0415
+    async def ask(self, instructions: str, text: str, seconds: float, answer_tokens_max: int | None = None) -> Answer:
+        """Return the answer to one request.
 
+        Parameters:
+            answer_tokens_max: the tokens of the answer, at most; None: as many as the settings allow.
+        """
+        # The import takes a second, so it happens only when a model is used.
+        with _IMPORTING:
+            from pydantic_ai.direct import model_request  # noqa: PLC0415
+            from pydantic_ai.messages import ModelRequest, SystemPromptPart, UserPromptPart  # noqa: PLC0415
+
+        tokens_max = self._settings.llm_answer_tokens_max
+        tokens_max = tokens_max if answer_tokens_max is None else min(answer_tokens_max, tokens_max)
         usage = {"requests": 1.0, "tokens": float(estimate_tokens(instructions + text))}
         try:
             response = await model_request(
@@ -76,7 +86,7 @@ class ModelCall:
                     "request_timeout": seconds,
                     # A slow server costs one time-out, not one for each attempt of the HTTP client.
                     "max_retries": 0,
-                    "max_tokens": self._settings.llm_answer_tokens_max,
+                    "max_tokens": tokens_max,
                     "temperature": 0.0,
                 },
             )
@@ -116,24 +126,27 @@ class ModelCall:
 
     def _open(self) -> Any:
         """Return the model of the settings; create it at the first call."""
-        if self._model is None:
-            if self._settings.llm_base_url is None:
-                from pydantic_ai.models import infer_model  # noqa: PLC0415
+        with _IMPORTING:
+            if self._model is None:
+                self._model = self._create()
+            return self._model
 
-                self._model = infer_model(self._name)
-            else:
-                from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
-                from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+    def _create(self) -> Any:
+        if self._settings.llm_base_url is None:
+            from pydantic_ai.models import infer_model  # noqa: PLC0415
 
-                from recollect.jobs.llm.limited_client import limited_client  # noqa: PLC0415
+            return infer_model(self._name)
+        from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
+        from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 
-                provider = OpenAIProvider(
-                    base_url=self._settings.llm_base_url,
-                    api_key=os.environ.get("OPENAI_API_KEY") or "none",
-                    http_client=limited_client(),
-                )
-                self._model = OpenAIChatModel(self.model_name, provider=provider)
-        return self._model
+        from recollect.jobs.llm.limited_client import limited_client  # noqa: PLC0415
+
+        provider = OpenAIProvider(
+            base_url=self._settings.llm_base_url,
+            api_key=os.environ.get("OPENAI_API_KEY") or "none",
+            http_client=limited_client(),
+        )
+        return OpenAIChatModel(self.model_name, provider=provider)
 
 
 class UnusableAnswer(ValueError):
@@ -142,7 +155,8 @@ class UnusableAnswer(ValueError):
 
 def failure_of(error: BaseException) -> Failure:
     """Return what an error says about the server."""
-    from pydantic_ai import exceptions  # noqa: PLC0415
+    with _IMPORTING:
+        from pydantic_ai import exceptions  # noqa: PLC0415
 
     if isinstance(error, TimeoutError | exceptions.ModelRequestTimeout | exceptions.ModelTimeoutError):
         return "slow"

@@ -12,6 +12,9 @@ _INPUT_PER_OUTPUT = 3
 #: A request may take so many times the expected time: a machine with other work is five times slower.
 _SLACK = 4.0
 _SECONDS_MIN, _SECONDS_MAX = 10.0, 280.0
+#: An answer is cut off when a server that becomes that much slower would be late; a shorter answer is never cut.
+_CUT_SLACK = 1.25
+_ANSWER_TOKENS_MIN = 256
 #: Weight of the newest request.
 _WEIGHT = 0.3
 
@@ -38,6 +41,16 @@ class Speed:
             if self._rate is not None:
                 seconds = max(min(_SECONDS_MIN, seconds), _SLACK * _work(input_tokens, output_tokens) / self._rate)
             return min(seconds * 2**self._slow, max(_SECONDS_MAX, self._first_seconds))
+
+    def answer_tokens(self, input_tokens: int, seconds: float) -> int | None:
+        """Return the output tokens that surely take less than `seconds`; None before the first answer.
+
+        A small model that repeats itself without end is cut off there, and the beginning of its answer is kept.
+        """
+        with self._lock:
+            if self._rate is None:
+                return None
+            return max(_ANSWER_TOKENS_MIN, int(seconds * self._rate / _CUT_SLACK - input_tokens / _INPUT_PER_OUTPUT))
 
     def answered(self, input_tokens: int, output_tokens: int, seconds: float) -> None:
         """Record an answer."""

@@ -104,7 +104,10 @@ def _summarise_by_llm(
     )
     if answer is None:
         return None
-    sentences = [sentence for line in answer.splitlines() for sentence in split_sentences(line.strip(" -*•\t"))]
+    # A small model repeats itself.
+    sentences = list(
+        dict.fromkeys(part for line in answer.splitlines() for part in split_sentences(line.strip(" -*•\t")))
+    )
     grounded = Evidence(source_lines(turns)).grounded_sentences(sentences)
     if len(grounded) < _GROUNDED_SHARE_MIN * len(sentences):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,9 @@ def answer_from_context(request: dict[str, Any]) -> Raw | str:
     return found[1] if found else "unknown"
 
 
-def run(folder: Path, server_url: str, *, questions: int = 4) -> str:
+def run(
+    folder: Path, server_url: str, *, questions: int = 4, forms: Sequence[str] = FORMS, expected: Path | None = None
+) -> str:
     with closing(Reader(server_url, "tiny")) as reader:
         return run_answer_bench(
             sorted(folder.glob("*.json")),
@@ -67,6 +69,8 @@ def run(folder: Path, server_url: str, *, questions: int = 4) -> str:
             ignore,
             questions=questions,
             seed=1,
+            forms=forms,
+            answers=expected,
         )
 
 
@@ -82,6 +86,7 @@ def answers(folder: Path) -> list[dict[str, Any]]:
         ("three", "2", 0, False),
         ("2023-05-07", "7 May 2023", 1, True),
         ("27 June 2023", "June 2023", 0.8, True),
+        ("2023-09", "September 2023", 1, True),
         ("2023", "In 2022", 0, False),
         ("2 June 2023", "The week before 9 June 2023", 0.5, True),
         ("9 June 2023", "The week before 9 June 2023", 0.75, False),
@@ -128,6 +133,28 @@ def test_a_stopped_run_goes_on_where_it_was(folder: Path, server: OpenAiServer) 
     requests = len(server.requests)
     run(folder, server.url, questions=3)
     assert len(server.requests) == requests
+
+
+def test_expected_answers_come_from_a_file_and_forms_are_chosen(folder: Path, server: OpenAiServer) -> None:
+    file = folder / "own-flats.json"
+    file.write_bytes(file.read_bytes().replace(b'"answer"', b'"other"'))
+    expected = folder.parent / "expected.json"
+    expected.write_text('{"flats": {"0": "Porto", "2": "Madrid"}}')
+    run(folder, server.url, forms=["gold", "bm25"], expected=expected)
+    assert sorted((row["query"], row["form"], row["f1"]) for row in answers(folder)) == [
+        ("Where does Ann have a flat?", "bm25", 1),
+        ("Where does Ann have a flat?", "gold", 1),
+        ("Where does Cleo have a flat?", "bm25", 0),
+        ("Where does Cleo have a flat?", "gold", 0),
+    ]
+    expected.write_text('{"flats": {"9": "Porto"}}')
+    with pytest.raises(InvalidInput, match="not a conversation with questions"):
+        run(folder, server.url, expected=expected)
+    expected.write_text('["Porto"]')
+    with pytest.raises(InvalidInput, match="not a file of expected answers"):
+        run(folder, server.url, expected=expected)
+    with pytest.raises(InvalidInput, match="choose from recollect, vectors"):
+        run(folder, server.url, forms=["best"])
 
 
 def test_wrong_input_is_refused_with_what_to_do(folder: Path, server: OpenAiServer, tmp_path: Path) -> None:

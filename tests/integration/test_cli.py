@@ -199,7 +199,7 @@ COMMANDS = {
     "import file": "path --format --namespace --user --since --limit --dry-run --json",
     "import jsonl": "file --namespace",
     "import locomo": "file",
-    "bench answers": "folder --llm --model --questions --seed --results --keep",
+    "bench answers": "folder --llm --model --questions --seed --answers --forms --results --keep",
     "bench compaction": "folder --after --copy-of",
     "bench retrieval": "folder --keep --per-question --rankings --crops",
     "jobs show": "letter_id",

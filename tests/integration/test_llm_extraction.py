@@ -172,6 +172,8 @@ def _message(at: int, line: str, start: datetime) -> IncomingMessage:
         ("held_out_answers.txt", 0.9, 0.32),
         ("third_answers.txt", 0.8, 0.3),
         ("fourth_answers.txt", 0.95, 0.45),
+        ("fifth_answers.txt", 0.9, 0.4),
+        ("sixth_answers.txt", 0.95, 0.45),
         # No check was tuned on it.
         ("unseen_answers.txt", 0.8, 0.35),
     ],
@@ -191,6 +193,16 @@ def test_the_example_of_the_prompt_is_refused() -> None:
     message = _message(0, "Ann: my hamster Qwibble turned 900", datetime(2026, 1, 5, tzinfo=UTC))
     statement = LlmStatement(line=1, text="Ann's hamster Qwibble turned 900.", words="my hamster Qwibble turned 900")
     assert refusal(statement, LlmConversation([message], {})) == "example"
+
+
+def test_a_copy_of_the_line_is_refused() -> None:
+    conversation = LlmConversation([_message(0, "Ann: yes. I live in Porto", datetime(2026, 1, 5, tzinfo=UTC))], {})
+    for text, reason in (("Ann: yes. I live in Porto", "copy"), ("yes", "copy"), ("Ann lives in Porto.", None)):
+        statement = LlmStatement(line=1, text=text, words="I live in Porto", kind="home")
+        assert refusal(statement, conversation) == reason
+    chinese = LlmConversation([_message(0, "小明: 我住在上海", datetime(2026, 1, 5, tzinfo=UTC))], {})
+    statement = LlmStatement(line=1, text="小明住在上海", words="我住在上海", kind="home")
+    assert refusal(statement, chinese) is None
 
 
 @pytest.mark.skipif("RECOLLECT_TEST_LLM_URL" not in os.environ, reason="no model: `ops/llm serve` says how to have one")

@@ -258,6 +258,36 @@ def test_the_time_out_follows_the_speed_of_the_server() -> None:
     assert speed.seconds(1_000, 300) == 280
 
 
+_CHECK_AND_ASK = """
+import asyncio, threading, time
+from recollect.jobs.job_settings import LlmSettings
+from recollect.jobs.llm.model_call import ModelCall, failure_of
+call = ModelCall("tiny", LlmSettings(llm="tiny", llm_base_url="http://127.0.0.1:9/v1"), lambda _: None)
+check = threading.Thread(target=lambda: print(asyncio.run(call.setup_problem())))
+check.start()
+time.sleep(0.05)
+try:
+    asyncio.run(call.ask("Answer.", "Hello", 2))
+except Exception as error:
+    print(failure_of(error))
+check.join()
+"""
+
+
+def test_the_check_at_the_start_and_a_first_request_import_one_after_the_other() -> None:
+    done = subprocess.run([sys.executable, "-c", _CHECK_AND_ASK], capture_output=True, text=True, check=False)
+    assert (sorted(done.stdout.split()), done.stderr) == (["None", "unavailable"], "")
+
+
+def test_an_answer_without_end_is_cut_before_it_is_late() -> None:
+    speed = Speed(120)
+    assert speed.answer_tokens(900, 120) is None
+    # 20 output tokens a second, as many as 60 input tokens.
+    speed.answered(600, 200, 20)
+    assert speed.answer_tokens(900, 75) == 900
+    assert speed.answer_tokens(900, 5) == 256
+
+
 def test_a_breaker_pauses_after_failures_and_tries_again_after_a_pause() -> None:
     now = [0.0]
     breaker = Breaker(2, 10, clock=lambda: now[0])

@@ -11,7 +11,9 @@ from support.events import Event, message
 from recollect import Recollect
 from recollect.api.retrieval.result_items import in_context
 from recollect.api.settings import load_settings
+from recollect.projections.text.tokens import estimate_tokens
 
+_NAMES = ("Adler", "Birch", "Curie", "Dunn", "Engel", "Frost", "Gale", "Hahn", "Ivory", "Jansen", "Kirk", "Lund")
 _QUESTION = "what do you know about me?"
 
 
@@ -52,6 +54,9 @@ def test_a_profile_has_only_what_the_request_allows(memory: Recollect) -> None:
 def test_a_statement_comes_with_the_sentences_that_it_needs_and_once(memory: Recollect) -> None:
     text = "my dentist thinks i grind my teeth. theyre making a splint for 340 euros. what do you think?"
     assert in_context(text, "theyre making a splint") == text.removesuffix(" what do you think?")
+    assert (
+        in_context("it is. theyre making a splint. one thing.", "theyre making a splint") == "theyre making a splint."
+    )
     long = "x" * 150
     assert in_context(f"{long}. I am a nurse. {long}.", "I am a nurse") == "I am a nurse."
     memory.append("a", lived("Ann", "Porto"))
@@ -70,3 +75,14 @@ def test_words_that_nobody_said_are_not_shown_as_said(memory: Recollect) -> None
     assert said.id == "m1"
     assert "alarm code of the shop is [hidden: code]" in first.context
     assert "9027" not in first.context
+
+
+def test_a_session_starts_with_300_tokens_at_most(memory: Recollect) -> None:
+    texts = [
+        f"I have an appointment with Mrs {name} about the insurance of the house on {name} street" for name in _NAMES
+    ]
+    memory.append("a", [*lived("Ann", "Porto"), *(message(text, name="Ann", session_id="s") for text in texts)])
+    memory.settle("a")
+    first = memory.retrieve("a", "hello, please help me with a letter", speaker="Ann", mode="passive", session_id="new")
+    assert "Porto" in first.context
+    assert 150 < estimate_tokens(first.context) <= 300
