@@ -161,6 +161,8 @@ def test_in_passive_mode_standing_preferences_still_come(tmp_path: Path) -> None
 
 def test_the_tool_of_models_says_the_reason(memory: Recollect) -> None:
     class Session:
+        speaker = None
+
         def retrieve(self, request: Any) -> Any:
             return memory.retrieve("ann", request.query).as_json()
 

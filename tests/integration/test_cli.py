@@ -160,7 +160,7 @@ COMMANDS = {
     "token rotate": "id --overlap-hours",
     "token revoke": "id",
     "audit": "--namespace --token --limit --verify --head --json",
-    "mcp": "--namespace --connector",
+    "mcp": "--namespace --connector --speaker",
     "context": "--namespace --stdin prompt --record --budget-tokens --seconds-max",
     "hook": "host --namespace --record",
     "serve": "--host --port --processes --workers",
@@ -178,7 +178,8 @@ COMMANDS = {
     "forget": "namespace memory_id --reason",
     "separate": "namespace memory_id alias --reason",
     "undo": "namespace event_id --reason",
-    "retrieve": "namespace query --limit --budget-tokens --as-of --also --format --explain --no-store --json --server",
+    "retrieve": "namespace query --limit --budget-tokens --as-of --also --speaker --format --explain --no-store --json "
+    "--server",
     "settle": "namespace --timeout-seconds --server",
     "export": "--namespace --output --subject --format --force",
     "quarantine": "namespace --status --after",

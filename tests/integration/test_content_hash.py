@@ -71,6 +71,11 @@ HISTORY: list[Event] = [
     labelled("Bob Lee was in Porto", "t2"),
     labelled("I went home with Bob Lee", "t3"),
     message("Zoë Lee said hello to Zoë", name="Eve"),
+    {"type": "message.added", "id": "r1", "payload": {"role": "user", "text": "A cake.", "not_for": ["Bob"]}},
+    {
+        "type": "fact.corrected",
+        "payload": {"subject": "Ann", "predicate": "bakes", "object": "a cake", "corrects": "r1"},
+    },
     {"type": "entity.described", "payload": {"name": "Zoë Lee", "type": "person", "aliases": ["Zoë"]}},
     *({"type": name, "payload": PAYLOADS[name], "session_id": "s"} for name in PAYLOADS if not name.endswith("erased")),
     _EXTRACTED,

@@ -27,7 +27,10 @@ from recollect.projections.read_models.read_models import ReadModels
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 DERIVED = frozenset(map(type_of, DERIVED_EVENTS))
 #: Bookkeeping that an undo does not restore: counts of mentions, the summary of a session, the record of the edits.
-_BOOKKEEPING = frozenset(("read_model", "entities", "entity_names", "sessions", "edits", "sqlite_sequence"))
+#: A row of `repetitions` names a memory that an undo removes.
+_BOOKKEEPING = frozenset(
+    ("read_model", "entities", "entity_names", "sessions", "edits", "repetitions", "sqlite_sequence")
+)
 
 
 def event_of(kind: str, /, *, id: str | None = None, causation_id: str | None = None, **payload: Any) -> Event:
