@@ -185,7 +185,7 @@ def render(lines: Sequence[Line], observations: Sequence[str], form: Format, occ
     """Return the context; empty without lines and observations."""
     if not lines and not observations:
         return ""
-    return _FORMS[form](_with_pointers(lines), observations, occasion)
+    return _FORMS[form](_beside_later(lines), observations, occasion)
 
 
 def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
@@ -309,36 +309,34 @@ def _dated(line: Line) -> Line:
     return replace(line, body=f"{lead}{dated}{notes}", is_final=True)
 
 
-def _with_pointers(lines: Sequence[Line]) -> list[Line]:
-    """Return the lines; what was said later is named by its day where its message is a line of its own."""
+def _beside_later(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines; one whose message said later is a line of its own says no more than its words.
+
+    Both have their days. That the later one ends or replaces the other is a guess, which the reader makes better.
+    """
     shown = {line.item.id for line in lines}
     return [
-        replace(line, body=line.body.removesuffix(_notes(line.item)) + _notes(line.item, later_day_only=True))
+        replace(line, body=line.body.removesuffix(_notes(line.item)) + _notes(replace(line.item, later=None)))
         if line.item.later is not None and line.item.later.source_event in shown
         else line
         for line in lines
     ]
 
 
-def _later_note(later: Later, *, later_day_only: bool) -> str:
-    """Return what was said later with its day: the sentence, or only the day when the message is shown as well."""
-    said = day(later.at_us, later.utc_offset)
-    return f"later: see {said}" if later_day_only else f'later, {said}: "{single_line(later.text)}"'
+def _later_note(later: Later) -> str:
+    """Return what was said later with its day."""
+    return f'later, {day(later.at_us, later.utc_offset)}: "{single_line(later.text)}"'
 
 
-def _notes(item: Item, *, later_day_only: bool = False) -> str:
-    """Return the notes on an item: what was said later, since when it holds, when it was said, how certain it is.
-
-    Parameters:
-        later_day_only: whether the context shows the message that was said later, so that its day is enough.
-    """
+def _notes(item: Item) -> str:
+    """Return the notes on an item: what was said later, since when it holds, when it was said, how certain it is."""
     notes: list[str] = []
     if item.replaced_by is not None:
         notes.append(f"outdated: replaced by {single_line(item.replaced_by)}")
     elif item.contradicted_by is not None:
         notes.append(f"contradicted by {single_line(item.contradicted_by)}")
     elif item.later is not None:
-        notes.append(_later_note(item.later, later_day_only=later_day_only))
+        notes.append(_later_note(item.later))
     elif item.valid_until_us is not None and item.outdated:
         notes.append(f"until {day(item.valid_until_us, item.utc_offset)}")
     elif item.unconfirmed_since_us is not None:
