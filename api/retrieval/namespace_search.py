@@ -14,7 +14,7 @@ from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
-from recollect.api.retrieval.neighbouring_turns import with_neighbours
+from recollect.api.retrieval.neighbouring_turns import with_later, with_neighbours
 from recollect.api.retrieval.profile import profile
 from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
 from recollect.api.retrieval.ranking.newest_first import newest_first
@@ -168,7 +168,7 @@ class NamespaceSearch:
             items = self._reranker.rerank(context.query.question, items, context.budget)
         if ranked.signals.semantics is not None:
             items = newest_first(context, items)
-        return _with_later(context, ranked, items), float(probability(np.array([answer_logit]))[0])
+        return with_later(context, items, ranked), float(probability(np.array([answer_logit]))[0])
 
     def _query_vector(self, context: SearchContext) -> Vector | None:
         """Return the query's vector, shape (dimensions,); None, and a note, when it is not embedded in time."""
@@ -219,23 +219,6 @@ def _asks_memory(context: SearchContext) -> bool:
     if query.intent.small_talk or query.without_topic:
         return False
     return not query.intent.task or bool(query.entities or query.participants)
-
-
-def _with_later(context: SearchContext, ranked: RankedEpisodes, items: Sequence[Item]) -> list[Item]:
-    """Return the messages, each after the one that probably ended or replaced what it says."""
-    shown = {item.id for item in items}
-    placed: list[Item] = []
-    for item in items:
-        if item.later is not None and item.later.source_event not in shown:
-            version = context.snapshot.episodes.version_of(item.later.source_event)
-            rows = context.episodes.rows_of(np.array([] if version is None else [version], np.int64))
-            placed += [
-                episode_item(context, int(context.episodes.versions[row]), item.score, {"neighbour": 1})
-                for row in rows[ranked.signals.allowed[rows]].tolist()
-            ]
-            shown.add(item.later.source_event)
-        placed.append(item)
-    return placed
 
 
 def _may_add_neighbours(context: SearchContext) -> bool:

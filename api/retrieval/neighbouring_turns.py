@@ -1,4 +1,4 @@
-"""Neighbouring turns: adds what the user said right before and after the best messages of a result.
+"""Neighbouring turns: adds what the user said right before and after the best messages of a result, and what ended them.
 
 People tell a thing in several messages, and only one of them has the words of a question: "the car is in the garage
 again", "the timing belt this time". A result that has room brings both.
@@ -55,6 +55,23 @@ def with_neighbours(
                 present.add(neighbour.id)
     added.sort(key=lambda item: -item.score)
     return [*items, *added[: min(_NEIGHBOURS_MAX, max(0, context.request.limit - len(items)))]]
+
+
+def with_later(context: SearchContext, items: Sequence[Item], ranked: RankedEpisodes) -> list[Item]:
+    """Return the messages, each after the one that probably ended or replaced what it says."""
+    shown = {item.id for item in items}
+    placed: list[Item] = []
+    for item in items:
+        if item.later is not None and item.later.source_event not in shown:
+            version = context.snapshot.episodes.version_of(item.later.source_event)
+            rows = context.episodes.rows_of(np.array([] if version is None else [version], np.int64))
+            placed += [
+                episode_item(context, int(context.episodes.versions[row]), item.score, {"neighbour": 1})
+                for row in rows[ranked.signals.allowed[rows]].tolist()
+            ]
+            shown.add(item.later.source_event)
+        placed.append(item)
+    return placed
 
 
 def _neighbours(context: SearchContext, anchor: Item, ranked: RankedEpisodes) -> Iterator[Item]:
