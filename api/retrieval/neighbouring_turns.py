@@ -1,4 +1,4 @@
-"""Neighbouring turns: adds what the user said right before and after the best messages of a result, and what ended them.
+"""Neighbouring turns: adds what the user said right before and after the best messages of a result, and what ended one.
 
 People tell a thing in several messages, and only one of them has the words of a question: "the car is in the garage
 again", "the timing belt this time". A result that has room brings both.
