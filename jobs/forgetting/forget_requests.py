@@ -1,7 +1,7 @@
 """Forget requests: reads from a message what its sender asks the assistant to forget.
 
 A trained model reads each sentence: `I always forget my keys`, `don't forget the milk` and `delete the file` ask for
-nothing, `the wifi password can go` does. What a request names is found among the earlier messages: `forget_matches.py`.
+nothing, `forget my wifi password` does. What a request names is found among the earlier messages: `forget_matches.py`.
 """
 
 from __future__ import annotations
