@@ -20,8 +20,6 @@ _CANDIDATES_MAX = 3
 _UNCLEAR = (
     "The user asks to forget something, but it is not clear what, so nothing was forgotten. Ask what exactly to forget."
 )
-
-
 _FORGOTTEN = (
     "The user asked to forget something. It is forgotten: confirm it, do not repeat it, never mention it again."
 )

@@ -129,10 +129,9 @@ def named_texts(text: str, said: Sequence[str], embed: Embed | None) -> list[int
     """Return the places of the sentences that a request names; none when the likeliest one is not sure."""
     if not said:
         return []
-    if embed is None:
-        words = model().content(text)
-        return [place for place, sentence in enumerate(said) if words and words <= stems_of(sentence)]
     words = model().content(text)
+    if embed is None:
+        return [place for place, sentence in enumerate(said) if words and words <= stems_of(sentence)]
     apart = np.array([not _shared(words, sentence) for sentence in said], np.float32)
     scores = (model().named(text, said, embed) - _APART * apart).tolist()
     best, *others = sorted(scores, reverse=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from recollect.jobs.extraction.own_words import own_words
@@ -38,7 +39,6 @@ class ForgetRequest:
     text: str
     #: The sentence with the one before it, and with the one after it, which may name it.
     around: tuple[str, ...] = ()
-    probability: float
     #: Whether the statement just before is meant: `forget what I just said`.
     previous: bool = False
 
@@ -67,9 +67,7 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
         if 1 - nothing >= (ASKS_BY_WORDS_MIN if embed is None else _ASKS_MIN):
             neighbours = (sentences[place - 1 : place + 1], sentences[place : place + 2])
             around = tuple(" ".join(pair) for pair in neighbours if len(pair) > 1)
-            requests[sentence] = ForgetRequest(
-                text=sentence, around=around, probability=1 - nothing, previous=previous > named
-            )
+            requests[sentence] = ForgetRequest(text=sentence, around=around, previous=previous > named)
     return [*requests.values()]
 
 
@@ -81,6 +79,8 @@ def is_request_alone(text: str) -> bool:
     )
 
 
+# A sentence of an append is asked about two or three times.
+@lru_cache(maxsize=64)
 def asks_by_words(sentence: str) -> float:
     """Return the probability by words alone that a sentence asks to forget."""
     if _KEEPS.search(sentence):
