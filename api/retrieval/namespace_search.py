@@ -16,6 +16,7 @@ from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
 from recollect.api.retrieval.neighbouring_turns import with_later, with_neighbours
 from recollect.api.retrieval.profile import profile
+from recollect.api.retrieval.ranking import choice as choices
 from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
 from recollect.api.retrieval.ranking.newest_first import newest_first
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
@@ -104,11 +105,16 @@ class NamespaceSearch:
         matches = self._knowledge_matches(context, ranked, by_vectors) if request.query.strip() else []
         if not _is_time_empty(context, ranked):
             matches = _with_lasting_facts(context, matches)
-        episodes, grounding = self._gated_episodes(context, ranked)
+        choice = None if ranked is None or request.ranking != "weighted" else choices.choose(ranked)
+        if choice is None:
+            episodes, grounding = self._gated_episodes(context, ranked)
+        else:
+            episodes, grounding = _chosen_episodes(context, choice)
         dropped: list[DroppedCandidate] = []
         items = _merged(context, episodes, matches, dropped, ranked)
         grounding = max(grounding, *(match.probability for match in matches if not match.required), 0.0)
-        if request.gate and request.ranking == "weighted" and not self._speaks(context, ranked, grounding):
+        passes = self._passes(context, ranked, grounding) if choice is None else _answers(context, choice, matches)
+        if request.gate and request.ranking == "weighted" and not passes:
             # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
             kept = {match.item.id for match in matches if match.required or (match.named and request.mode == "passive")}
             kept_items = [item for item in items if item.id in kept]
@@ -118,13 +124,13 @@ class NamespaceSearch:
                 if item not in kept_items
             ]
             items = kept_items
-        elif request.ranking == "weighted" and ranked is not None and items and _may_add_neighbours(context):
+        elif items and ranked is not None and choice is None and _may_add_neighbours(context):
             items = with_neighbours(context, items, ranked, frozenset(candidate.id for candidate in dropped))
         if not items and _is_time_empty(context, ranked):
             return SearchResult(context, items, 0.0, ranked, dropped, NO_MEMORY_OF_TIME)
         return SearchResult(context, items, grounding, ranked, dropped)
 
-    def _speaks(self, context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
+    def _passes(self, context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
         """Return whether the gate lets a result pass; a question about a participant always gets the best items."""
         if not _asks_memory(context):
             return False
@@ -211,6 +217,27 @@ class NamespaceSearch:
             return requested
         probability_min = _PASSIVE_KNOWLEDGE_MIN if context.request.mode == "passive" else _KNOWLEDGE_MIN
         return [match for match in requested if match.probability >= probability_min or match.named]
+
+
+def _chosen_episodes(context: SearchContext, choice: choices.Choice) -> tuple[list[Item], float]:
+    """Return the messages that hold the answer, best first, and the probability that memory has one."""
+    request, ranked = context.request, choice.ranked
+    distinct = distinct_episodes(context, ranked, 2 * request.limit)
+    probabilities = choice.probabilities[distinct.positions]
+    if request.gate:
+        count = choices.enough(probabilities, passive=request.mode == "passive" and not context.query.intent.remember)
+        distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
+    items = episode_items(context, ranked, distinct, np.minimum.accumulate(probabilities))
+    return with_later(context, newest_first(context, items), ranked), choice.answer
+
+
+def _answers(context: SearchContext, choice: choices.Choice, matches: Sequence[KnowledgeMatch]) -> bool:
+    """Return whether memory has an answer, in a message or in what is known."""
+    passive = context.request.mode == "passive"
+    known = max((match.probability for match in matches if not match.required), default=0.0)
+    if passive:
+        return choice.answer >= choices.PASSIVE_ANSWER_MIN
+    return choice.answer >= choices.ANSWER_MIN or known >= choices.KNOWN_MIN
 
 
 def _asks_memory(context: SearchContext) -> bool:

@@ -31,6 +31,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
+from typing import TypeVar
 
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
@@ -80,6 +81,8 @@ from recollect.projections.search_index.index_cache import IndexCache
 from recollect.projections.text.tokens import estimate_tokens
 
 _logger = logging.getLogger(__name__)
+
+_Read = TypeVar("_Read")
 
 #: The share of the time budget that catching up with the log may take; the rest is for the search.
 _CATCH_UP_SHARE = 0.6
@@ -225,8 +228,20 @@ class Retriever:
             explain=lambda: explanation(answer.results, answer.selected, answer.lines, answer.items),
         )
 
-    def rank(self, namespace: str, request: RetrieveRequest) -> tuple[SearchContext, RankedEpisodes | None]:
-        """Return the search context of a request and its ranked episodes, to fit the ranking weights to.
+    def rank(
+        self,
+        namespace: str,
+        request: RetrieveRequest,
+        excluded: Sequence[int] = (),
+        read: Callable[[RankedEpisodes], _Read] | None = None,
+    ) -> tuple[SearchContext, RankedEpisodes | None, _Read | None]:
+        """Return the search context of a request, its ranked episodes, and what `read` returns of them.
+
+        Weights are fitted to these.
+
+        Parameters:
+            excluded: versions of episodes to leave out.
+            read: called while the read model can be read.
 
         Raises:
             StillBuilding: the read model was not ready within the time budget.
@@ -236,8 +251,10 @@ class Retriever:
             context = self._search_context(namespace, request, snapshot, budget)
             if context is None:
                 raise StillBuilding(f"the read model of namespace {namespace!r} was not ready in time")
-            ranked = self._namespace_search.episodes.search(context, request.ranking)
-            return context if ranked is None else ranked.context, ranked
+            ranked = self._namespace_search.episodes.search(for_asker(context), request.ranking, excluded)
+            if ranked is None:
+                return context, None, None
+            return ranked.context, ranked, None if read is None else read(ranked)
 
     def close(self) -> None:
         """Wait for running searches, then stop their threads."""

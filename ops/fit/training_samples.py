@@ -263,7 +263,7 @@ def _sample(
 ) -> Sample | None:
     """Return the sample of a question; None when the search has no candidates."""
     request = RetrieveRequest.model_validate({"query": question["query"], "until": question.get("until")})
-    context, ranked = bench.parts.retriever.rank(conversation.namespace, request)
+    context, ranked, _ = bench.parts.retriever.rank(conversation.namespace, request)
     if ranked is None:
         return None
     episodes, rows = context.episodes, ranked.candidates.rows
