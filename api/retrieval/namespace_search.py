@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recollect.api.retrieval.chosen_messages import answers, chosen_messages, episode_items
 from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSearch, VectorsNotComparable
 from recollect.api.retrieval.neighbouring_turns import with_later, with_neighbours
 from recollect.api.retrieval.profile import profile
-from recollect.api.retrieval.ranking import choice as choices
 from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
+from recollect.api.retrieval.ranking.choice import choose
 from recollect.api.retrieval.ranking.newest_first import newest_first
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import (
@@ -27,10 +28,10 @@ from recollect.api.retrieval.ranking.relevance_gate import (
     matches_span,
     probability,
 )
-from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
+from recollect.api.retrieval.ranking.repeated_texts import distinct_episodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate, SearchResult
-from recollect.api.retrieval.result_items import episode_item, knowledge_item
+from recollect.api.retrieval.result_items import knowledge_item
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import QueryEmbeddings, weights_name
@@ -105,15 +106,15 @@ class NamespaceSearch:
         matches = self._knowledge_matches(context, ranked, by_vectors) if request.query.strip() else []
         if not _is_time_empty(context, ranked):
             matches = _with_lasting_facts(context, matches)
-        choice = None if ranked is None or request.ranking != "weighted" else choices.choose(ranked)
+        choice = None if ranked is None or request.ranking != "weighted" else choose(ranked)
+        dropped: list[DroppedCandidate] = []
         if choice is None:
             episodes, grounding = self._gated_episodes(context, ranked)
         else:
-            episodes, grounding = _chosen_episodes(context, choice)
-        dropped: list[DroppedCandidate] = []
+            episodes, grounding = chosen_messages(context, choice, dropped), choice.answer
         items = _merged(context, episodes, matches, dropped, ranked)
         grounding = max(grounding, *(match.probability for match in matches if not match.required), 0.0)
-        passes = self._passes(context, ranked, grounding) if choice is None else _answers(context, choice, matches)
+        passes = self._passes(context, ranked, grounding) if choice is None else answers(context, choice, matches)
         if request.gate and request.ranking == "weighted" and not passes:
             # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
             kept = {match.item.id for match in matches if match.required or (match.named and request.mode == "passive")}
@@ -217,27 +218,6 @@ class NamespaceSearch:
             return requested
         probability_min = _PASSIVE_KNOWLEDGE_MIN if context.request.mode == "passive" else _KNOWLEDGE_MIN
         return [match for match in requested if match.probability >= probability_min or match.named]
-
-
-def _chosen_episodes(context: SearchContext, choice: choices.Choice) -> tuple[list[Item], float]:
-    """Return the messages that hold the answer, best first, and the probability that memory has one."""
-    request, ranked = context.request, choice.ranked
-    distinct = distinct_episodes(context, ranked, 2 * request.limit)
-    probabilities = choice.probabilities[distinct.positions]
-    if request.gate:
-        count = choices.enough(probabilities, passive=request.mode == "passive" and not context.query.intent.remember)
-        distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
-    items = episode_items(context, ranked, distinct, np.minimum.accumulate(probabilities))
-    return with_later(context, newest_first(context, items), ranked), choice.answer
-
-
-def _answers(context: SearchContext, choice: choices.Choice, matches: Sequence[KnowledgeMatch]) -> bool:
-    """Return whether memory has an answer, in a message or in what is known."""
-    passive = context.request.mode == "passive"
-    known = max((match.probability for match in matches if not match.required), default=0.0)
-    if passive:
-        return choice.answer >= choices.PASSIVE_ANSWER_MIN
-    return choice.answer >= choices.ANSWER_MIN or known >= choices.KNOWN_MIN
 
 
 def _asks_memory(context: SearchContext) -> bool:
@@ -452,17 +432,3 @@ def _compared(item: Item) -> _ComparedText:
     distinct = set(words) - STOP_WORDS
     sample = set(islice(distinct, len(distinct) // _SAMPLED_ONE_IN))
     return _ComparedText((item.speaker or "", *(words or [text])), distinct, sample)
-
-
-def episode_items(
-    context: SearchContext, ranked: RankedEpisodes, distinct: DistinctEpisodes, scores: Vector
-) -> list[Item]:
-    """Return the items of candidates with different texts; `scores` stand in the same order."""
-    items: list[Item] = []
-    rows: list[int] = ranked.candidates.rows[distinct.candidates].tolist()
-    versions: list[int] = context.episodes.versions[rows].tolist()
-    ranks = ranked.candidates.ranks(rows)
-    for row, version, older_ids, score in zip(rows, versions, distinct.older_ids, scores.tolist(), strict=True):
-        item = episode_item(context, version, score, ranks[row])
-        items.append(replace(item, source_events=(*item.source_events, *older_ids)) if older_ids else item)
-    return items

@@ -15,14 +15,14 @@ from recollect.projections.projection_settings import DEFAULT_MODEL
 #: The lowest probability of an answer: to a question, and of what helps in a turn of a conversation; of an item of
 #: knowledge that answers a question in place of messages.
 ANSWER_MIN = 0.15
-PASSIVE_ANSWER_MIN = 0.5
+PASSIVE_ANSWER_MIN = 0.35
 KNOWN_MIN = 0.5
 #: The share of the probability of all candidates that may be left out.
 LEFT_OUT_SHARE = 0.1
 #: A message under this probability is left out; the first one stays.
-ITEM_MIN = 0.05
+ITEM_MIN = 0.025
 #: The same in a turn of a conversation, where nothing was asked; none has to stay.
-PASSIVE_ITEM_MIN = 0.2
+PASSIVE_ITEM_MIN = 0.12
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ GIVEN = Path(__file__).parents[4] / "shared" / "data"
 _WEIGHTS = Path(choice_model.__file__).parent / "choice_weights.npz"
 #: Networks whose probabilities are averaged.
 _SEEDS = (1, 2)
-_SETS = ("chats", "crops", "locomo", "beam", "friendsqa")
+_SETS = ("chats", "crops", "locomo", "beam", "friendsqa", "everyday")
 #: Given conversations that are held out, and one in five of the others.
 _HELD_OUT = ("conv-41", "beam-100K-2", "beam-100K-5", "beam-100K-8")
 _HELD_OUT_EVERY = 5

@@ -31,6 +31,9 @@ _NONE = -12.0
 _SET_WEIGHTS = {"friendsqa": 0.5, "beam": 1.5, "crops": 1.2}
 #: Shares of the losses: of the order of the candidates, and of an answer; that of each candidate alone is 1.
 _ORDER_SHARE, _ANSWER_SHARE = 0.3, 0.7
+#: The share of the questions of each set, and of turns, that have an answer, as the loss of an answer weighs them: how
+#: many unanswerable questions a set has is chance, and must not be learned with the size of its memories.
+_ANSWERED_SHARE = 0.7
 #: Candidates by which the loss of single candidates is divided.
 _CANDIDATES = 3
 
@@ -60,6 +63,8 @@ class Batch(NamedTuple):
     gold: Tensor
     answered: Tensor
     weights: Tensor
+    #: Weights of the loss of an answer.
+    answer_weights: Tensor
 
 
 class Network(nn.Module):
@@ -112,13 +117,13 @@ def trained(samples: Sequence[Sample], scales: Scales, seed: int) -> Network:
     optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY)
     steps = _EPOCHS * math.ceil(len(samples) / _BATCH) + 1
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=steps, pct_start=0.1)
-    order = [*samples]
+    order, shares = [*samples], _answered_shares(samples)
     for _ in range(_EPOCHS):
         network.train()
         chance.shuffle(order)
         for start in range(0, len(order), _BATCH):
             optimizer.zero_grad()
-            _loss(network, _batch(order[start : start + _BATCH], scales)).backward()
+            _loss(network, _batch(order[start : start + _BATCH], scales, shares)).backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
             schedule.step()
@@ -131,12 +136,28 @@ def _loss(network: Network, batch: Batch) -> Tensor:
     single = losses.binary_cross_entropy_with_logits(items, batch.gold, reduction="none") * batch.mask
     gold = batch.gold.sum(1)
     order = -((items - items.logsumexp(1, keepdim=True)) * batch.gold).sum(1) / gold.clamp(min=1)
-    answer = losses.binary_cross_entropy_with_logits(answers, batch.answered, reduction="none")
+    answer = losses.binary_cross_entropy_with_logits(answers, batch.answered, reduction="none") * batch.answer_weights
     total = single.sum(1) / _CANDIDATES + _ORDER_SHARE * order * (gold > 0) + _ANSWER_SHARE * answer
     return (total * batch.weights).mean()
 
 
-def _batch(samples: Sequence[Sample], scales: Scales) -> Batch:
+def _answered_shares(samples: Sequence[Sample]) -> Mapping[tuple[str, bool], float]:
+    """Return the share of the questions, and of the turns, of each set that have an answer."""
+    answered: dict[tuple[str, bool], list[bool]] = {}
+    for sample in samples:
+        answered.setdefault((sample.set_name, sample.is_turn), []).append(sample.gold_count > 0)
+    return {key: sum(values) / len(values) for key, values in answered.items()}
+
+
+def _answer_weight(sample: Sample, shares: Mapping[tuple[str, bool], float]) -> float:
+    """Return the weight by which a set has `_ANSWERED_SHARE` questions with an answer."""
+    share = shares[sample.set_name, sample.is_turn]
+    if sample.gold_count:
+        return _ANSWERED_SHARE / share
+    return (1 - _ANSWERED_SHARE) / (1 - share)
+
+
+def _batch(samples: Sequence[Sample], scales: Scales, shares: Mapping[tuple[str, bool], float]) -> Batch:
     """Return samples as tensors."""
     width = max(len(sample.gold) for sample in samples)
     features = np.zeros((len(samples), width, len(scales.feature_mean)), np.float32)
@@ -153,6 +174,7 @@ def _batch(samples: Sequence[Sample], scales: Scales) -> Batch:
         gold=torch.from_numpy(gold),
         answered=torch.tensor([float(sample.gold_count > 0) for sample in samples]),
         weights=torch.tensor([_SET_WEIGHTS.get(sample.set_name, 1.0) for sample in samples]),
+        answer_weights=torch.tensor([_answer_weight(sample, shares) for sample in samples]),
     )
 
 

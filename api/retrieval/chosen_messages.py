@@ -1,0 +1,69 @@
+"""Chosen messages: the messages that hold the answer of a query, as items, and whether memory has an answer at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.knowledge_search import KnowledgeMatch
+from recollect.api.retrieval.neighbouring_turns import with_later
+from recollect.api.retrieval.ranking.choice import ANSWER_MIN, KNOWN_MIN, PASSIVE_ANSWER_MIN, Choice, enough
+from recollect.api.retrieval.ranking.newest_first import newest_first
+from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
+from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
+from recollect.api.retrieval.ranking.search_result import DroppedCandidate
+from recollect.api.retrieval.result_items import episode_item
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.projections.embeddings.token_codes import Vector
+
+
+def chosen_messages(context: SearchContext, choice: Choice, dropped: list[DroppedCandidate]) -> list[Item]:
+    """Return the messages that hold the answer, best first; those that are not needed are added to `dropped`."""
+    request, ranked = context.request, choice.ranked
+    distinct = distinct_episodes(context, ranked, 2 * request.limit)
+    probabilities = choice.probabilities[distinct.positions]
+    if request.gate:
+        # "Remember when …" asks for a memory, as a question does.
+        is_passive = request.mode == "passive" and not context.query.intent.remember
+        count = enough(probabilities, passive=is_passive)
+        dropped += _not_needed(context, ranked, distinct, probabilities, count)
+        distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
+    items = episode_items(context, ranked, distinct, probabilities)
+    return with_later(context, newest_first(context, items), ranked)
+
+
+def _not_needed(
+    context: SearchContext, ranked: RankedEpisodes, distinct: DistinctEpisodes, probabilities: Vector, count: int
+) -> list[DroppedCandidate]:
+    """Return the messages after the first `count` as dropped candidates."""
+    versions = context.episodes.versions[ranked.candidates.rows[distinct.candidates[count:]]].tolist()
+    reason = f"the {count} messages before it are enough"
+    return [
+        DroppedCandidate(context.snapshot.episodes.details(version).id, "episode", probability, reason)
+        for version, probability in zip(versions, probabilities[count:].tolist(), strict=True)
+    ]
+
+
+def answers(context: SearchContext, choice: Choice, matches: Sequence[KnowledgeMatch]) -> bool:
+    """Return whether memory has an answer, in a message or in what is known; for a turn, whether a message helps."""
+    if context.request.mode == "passive":
+        return choice.answer >= PASSIVE_ANSWER_MIN
+    known = max((match.probability for match in matches if not match.required), default=0.0)
+    return choice.answer >= ANSWER_MIN or known >= KNOWN_MIN
+
+
+def episode_items(
+    context: SearchContext, ranked: RankedEpisodes, distinct: DistinctEpisodes, scores: Vector
+) -> list[Item]:
+    """Return the items of candidates with different texts; `scores` stand in the same order."""
+    items: list[Item] = []
+    rows: list[int] = ranked.candidates.rows[distinct.candidates].tolist()
+    versions: list[int] = context.episodes.versions[rows].tolist()
+    ranks = ranked.candidates.ranks(rows)
+    for row, version, older_ids, score in zip(rows, versions, distinct.older_ids, scores.tolist(), strict=True):
+        item = episode_item(context, version, score, ranks[row])
+        items.append(replace(item, source_events=(*item.source_events, *older_ids)) if older_ids else item)
+    return items
