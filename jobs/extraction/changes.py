@@ -31,6 +31,9 @@ HINTED = 0.5
 _HINT_MIN = 0.5
 #: Probability of a withdrawal, times the share of the rule among those of the speaker.
 _WITHDRAWN_MIN = 0.15
+#: Cosine of a withdrawal and its rule: `I can eat gluten again` speaks of none. Of 14 held-out pairs of a rule and its
+#: withdrawal all have it, of the 54 sentences of held-out voices that only sound like a withdrawal, with 30 rules, 4 %.
+_ABOUT_RULE_MIN = 0.25
 #: Temperature of the cosines of the rules: a lead of .1 makes a rule nearly three times as likely.
 _TEMPERATURE = 0.1
 #: Rules of a speaker that are compared, the newest.
@@ -121,7 +124,7 @@ def find_changes(
                 items.append(("corrections", topic | {"object": right, "corrects_object": prior.object}))
                 is_stated = True
                 continue
-        remaining = None if prior.is_preference or changed is not None else _remaining(prior, sentence)
+        remaining = None if prior.is_preference or changed is not None else remaining_elements(prior.object, sentence)
         if remaining is not None and is_said:
             # Of a list in the speaker's words, what stays cannot be said in these words.
             continue
@@ -151,17 +154,21 @@ def _sure(
 def _withdrawn(
     sentence: str, speaker: str, before: Sequence[PriorStatement], vectors: Vectors | None, hint: ChangeHint
 ) -> PriorStatement | None:
-    """Return the rule that a sentence withdraws by the reader: the only one of its speaker, or the most similar one."""
-    rules = [prior for prior in before if prior.kind == "rule" and prior.speaker == speaker][-_RULES_MAX:]
+    """Return the rule that a sentence withdraws by the reader: the most similar one, or the only one that it names."""
+    rules = [prior for prior in before if prior.is_preference and prior.kind == "rule" and prior.speaker == speaker]
+    rules = rules[-_RULES_MAX:]
     if not rules or hint.withdraws < _WITHDRAWN_MIN:
         return None
     near = None if vectors is None else vectors([sentence, *(rule.object for rule in rules)])
-    shares = np.full(len(rules), 1 / len(rules))
-    if near is not None:
-        shares = np.exp((near[1:] @ near[0]) / _TEMPERATURE)
-        shares /= shares.sum()
+    if near is None:
+        named = [rule for rule in rules if _names(rule.object, sentence)]
+        return named[0] if len(named) == 1 else None
+    cosines = near[1:] @ near[0]
+    shares = np.exp(cosines / _TEMPERATURE)
+    shares /= shares.sum()
     best = int(np.argmax(shares))
-    return rules[best] if hint.withdraws * float(shares[best]) >= _WITHDRAWN_MIN else None
+    is_sure = cosines[best] >= _ABOUT_RULE_MIN and hint.withdraws * float(shares[best]) >= _WITHDRAWN_MIN
+    return rules[best] if is_sure else None
 
 
 def _ending(prior: PriorStatement) -> dict[str, Any]:
@@ -215,9 +222,9 @@ def _one_unit(old: Amount, new: Amount) -> bool:
     return old.unit == new.unit or not new.unit
 
 
-def _remaining(prior: PriorStatement, sentence: str) -> str | None:
-    """Return a list without the elements that a sentence names; None when it names none, all, or is about no list."""
-    parts = _BETWEEN.split(prior.object)
+def remaining_elements(object: str, sentence: str) -> str | None:
+    """Return a list without the elements that a sentence names; None when it names none or all, or there is no list."""
+    parts = _BETWEEN.split(object)
     elements = parts[::2]
     if len(elements) < 2 or any(len(element.split()) > _ELEMENT_WORDS_MAX for element in elements[1:-1]):
         return None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.changes import ChangeHint, find_changes
+from recollect.jobs.extraction.changes import ChangeHint, find_changes, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.corrections import find_correction
@@ -154,7 +154,8 @@ def extract_by_rules(
             )
             hint = _hint(read[index])
             items += _read_sentence(message, sentence, before, vectors=vectors, hint=hint, may_like=may_like)
-        if may_instruct:
+        to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
+        if may_instruct and not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
             if instructions:
                 # `Don't ever delete files` is not what its speaker likes.
@@ -271,6 +272,7 @@ def _statement(message: IncomingMessage, extracted: ExtractedItem) -> PriorState
         predicate=predicate,
         object=object,
         kind=kind,
+        is_preference=extracted.kind == "preferences",
     )
 
 
@@ -392,7 +394,12 @@ def _changes(
         return
     source = {"source_events": [message.event_id]}
     changes = find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint)
-    yield from (ExtractedItem(kind, item | source) for kind, item in changes)
+    for kind, item in changes:
+        yield ExtractedItem(kind, item | source)
+        rest = remaining_elements(item["object"], own) if kind == "endings" and "predicates" not in item else None
+        if rest is not None and instruction_probability(read_clauses(rest, to_assistant=True)) >= RULE_MIN:
+            # `Comments are fine again` leaves of `use tabs, and never add comments` the first half.
+            yield ExtractedItem("preferences", _instruction(message, instruction_of(rest)))
     if any(kind != "facts" for kind, _ in changes):
         return
     correction = find_correction(message.speaker, message.session_id, text, facts, [*filter(_is_fact, before)])

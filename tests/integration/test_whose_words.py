@@ -298,6 +298,22 @@ def test_what_was_said_after_the_time_that_is_asked_about_is_not_shown(memory: R
     assert "later" not in context
 
 
+def test_words_to_another_participant_are_no_rule_for_the_assistant() -> None:
+    conversation = Conversation()
+    conversation.has_assistant = True
+    for name in ("Leo", "Mina"):
+        conversation.join(name)
+
+    def rules(text: str) -> list[ExtractedItem]:
+        message = IncomingMessage("m", "s", "Leo", text, _AT, is_assistant=False)
+        read = extract_by_rules(message, [], conversation=conversation)
+        return [item for item in read if item.kind == "preferences" and item.item.get("standing")]
+
+    assert rules("please always answer in English")
+    assert not rules("Mina please always answer in English")
+    assert not rules("oh Mina, never call me before nine")
+
+
 def test_a_plan_is_over_after_its_date(memory: Recollect) -> None:
     _tell(memory, "n", ("Ann", "We are flying to Minneapolis on June 14th 2026 for the wedding of Emily."))
 
