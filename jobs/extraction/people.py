@@ -76,13 +76,13 @@ def people(speaker: str, text: str) -> Iterator[PersonItem]:
 
 def is_namesake(speaker: str, relation: str, name: str, before: Iterable[PriorStatement]) -> bool:
     """Return whether a speaker knows another person of this name: `my friend Tom` before `my brother Tom`."""
-    known = {
+    relations = {
         prior.predicate
         for prior in before
         if prior.kind == "relation" and prior.subject == speaker and prior.object.casefold() == name.casefold()
     }
-    is_known = stem(relation) in {stem(other) for other in known}
-    return bool(known) and not is_known and not vocabulary.RELATIVES.isdisjoint({relation, *known})
+    is_same = stem(relation) in map(stem, relations)
+    return bool(relations) and not is_same and not vocabulary.RELATIVES.isdisjoint({relation, *relations})
 
 
 def _introduced(speaker: str, whose: str, relation: str, name: str) -> Iterator[PersonItem]:
