@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.statement_modality import stated_part
+from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.text.stems import stem
 
 #: An item of `facts.extracted` without its source: its field, and its payload.
 PersonItem = tuple[str, dict[str, Any]]
@@ -70,6 +72,17 @@ def people(speaker: str, text: str) -> Iterator[PersonItem]:
     for match in _CALL_ME.finditer(text):
         if match["alias"] not in vocabulary.NOT_NAMES:
             yield _entity(speaker, aliases=[match["alias"]])
+
+
+def is_namesake(speaker: str, relation: str, name: str, before: Iterable[PriorStatement]) -> bool:
+    """Return whether a speaker knows another person of this name: `my friend Tom` before `my brother Tom`."""
+    relations = {
+        prior.predicate
+        for prior in before
+        if prior.kind == "relation" and prior.subject == speaker and prior.object.casefold() == name.casefold()
+    }
+    is_same = stem(relation) in map(stem, relations)
+    return bool(relations) and not is_same and not vocabulary.RELATIVES.isdisjoint({relation, *relations})
 
 
 def _introduced(speaker: str, whose: str, relation: str, name: str) -> Iterator[PersonItem]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.changes import ChangeHint, find_changes
+from recollect.jobs.extraction.changes import find_changes, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.corrections import find_correction
@@ -18,11 +18,11 @@ from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.own_words import own_words
-from recollect.jobs.extraction.people import people
+from recollect.jobs.extraction.people import is_namesake, people
 from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.procedures import find_procedure
-from recollect.jobs.extraction.rules import RuleMatch, matches, subject_name
+from recollect.jobs.extraction.rules import RuleMatch, matches, relation_and_name, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import StandingInstruction, instruction_of
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
@@ -152,9 +152,10 @@ def extract_by_rules(
             may_like = any(
                 part.keep >= (_LIKES_MIN if part.has_vector else _LIKES_BY_WORDS_MIN) for part in read[index]
             )
-            hint = _hint(read[index])
-            items += _read_sentence(message, sentence, before, vectors=vectors, hint=hint, may_like=may_like)
-        if may_instruct:
+            withdraws = max((part.probabilities["act"]["unrules"] for part in read[index]), default=0.0)
+            items += _read_sentence(message, sentence, before, vectors=vectors, withdraws=withdraws, may_like=may_like)
+        to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
+        if may_instruct and not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
             if instructions:
                 # `Don't ever delete files` is not what its speaker likes.
@@ -271,6 +272,7 @@ def _statement(message: IncomingMessage, extracted: ExtractedItem) -> PriorState
         predicate=predicate,
         object=object,
         kind=kind,
+        is_preference=extracted.kind == "preferences",
     )
 
 
@@ -280,27 +282,36 @@ def _read_sentence(
     before: list[PriorStatement],
     *,
     vectors: Vectors | None,
-    hint: ChangeHint,
+    withdraws: float,
     may_like: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction of a sentence, or else its facts, preferences and people.
 
     Parameters:
+        withdraws: as in `find_changes`.
         may_like: whether the reader takes it for more than a reaction.
     """
-    items = [it for it in _items(message, _ELLIPSIS.sub(r"\1and I ", sentence.text)) if it.kind == "facts" or may_like]
+    text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
+    items = [it for it in _items(message, text, before) if it.kind == "facts" or may_like]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
-    changes = [*_changes(message, sentence.text, facts, before, vectors, hint)]
+    changes = [*_changes(message, sentence.text, facts, before, vectors, withdraws)]
     if any(extracted.kind == "corrections" for extracted in changes):
         yield from changes
         return
     yield from items
     yield from changes
-    for kind, item in people(message.speaker, sentence.text):
-        yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
+    introduced = [*people(message.speaker, sentence.text)]
+    namesakes = {
+        item["target"]
+        for kind, item in introduced
+        if kind == "relationships" and is_namesake(item["source"], item["type"], item["target"], before)
+    }
+    for kind, item in introduced:
+        if item["target" if kind == "relationships" else "name"] not in namesakes:
+            yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
-def _items(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
+def _items(message: IncomingMessage, text: str, before: Sequence[PriorStatement]) -> Iterator[ExtractedItem]:
     """Yield the facts and preferences of the patterns."""
     factor = statement_modality.confidence_factor(text)
     stated = len(statement_modality.stated_part(text))
@@ -311,7 +322,7 @@ def _items(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
             # `When I have a dog` says nothing about the present.
             continue
         if match.rule.kind == "fact" and match.object:
-            yield _item(message, match, factor)
+            yield _item(message, match, factor, before)
         elif match.rule.kind == "preference" and factor == 1:
             yield from _preferences(message, text, match)
 
@@ -342,9 +353,15 @@ def _preferences(message: IncomingMessage, text: str, match: RuleMatch) -> Itera
         )
 
 
-def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
+def _item(
+    message: IncomingMessage, match: RuleMatch, confidence_factor: float, before: Sequence[PriorStatement]
+) -> ExtractedItem:
     """Return the fact of a match."""
     subject = subject_name(message.speaker, match.subject)
+    introduced = relation_and_name(match.subject)
+    if introduced is not None and is_namesake(message.speaker, *introduced, before):
+        # The name is another person's.
+        subject = f"{message.speaker}'s {introduced[0]}"
     confidence = round(match.rule.confidence * confidence_factor, 3)
     source = {"source_events": [message.event_id]}
     predicate = _plural(match.predicate) if _is_plural(match.subject) else match.predicate
@@ -370,29 +387,26 @@ def _plural(predicate: str) -> str:
     return f"{plural} {rest}".strip()
 
 
-def _hint(read: Sequence[ReadClause]) -> ChangeHint:
-    """Return what the reader thinks of a sentence as a change."""
-    return ChangeHint(
-        max((1 - part.probabilities["change"]["none"] for part in read), default=0.0),
-        max((part.probabilities["act"]["unrules"] for part in read), default=0.0),
-    )
-
-
 def _changes(
     message: IncomingMessage,
     text: str,
     facts: Sequence[Item],
     before: Sequence[PriorStatement],
     vectors: Vectors | None,
-    hint: ChangeHint,
+    withdraws: float,
 ) -> Iterator[ExtractedItem]:
     """Yield what the sentence changes, unless most of it is hypothetical or reported, or it is in doubt."""
     own = statement_modality.stated_part(text)
     if len(own) <= len(text) // 2 or statement_modality.confidence_factor(text) < 1:
         return
     source = {"source_events": [message.event_id]}
-    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint)
-    yield from (ExtractedItem(kind, item | source) for kind, item in changes)
+    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, withdraws=withdraws)
+    for kind, item in changes:
+        yield ExtractedItem(kind, item | source)
+        rest = remaining_elements(item["object"], own) if kind == "endings" and "predicates" not in item else None
+        if rest is not None and instruction_probability(read_clauses(rest, to_assistant=True)) >= RULE_MIN:
+            # `Comments are fine again` leaves of `use tabs, and never add comments` the first half.
+            yield ExtractedItem("preferences", _instruction(message, instruction_of(rest)))
     if any(kind != "facts" for kind, _ in changes):
         return
     correction = find_correction(message.speaker, message.session_id, text, facts, [*filter(_is_fact, before)])

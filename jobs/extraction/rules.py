@@ -264,6 +264,12 @@ def is_name(subject: str, *, at_start: bool) -> bool:
     return parts[0] not in vocabulary.NOT_NAMES and not verbal
 
 
+def relation_and_name(words: str) -> tuple[str, str] | None:
+    """Return the relation and the name of a subject such as `my brother Tom`; None for another one."""
+    relation = _RELATION.match(words)
+    return None if relation is None or not relation["name"] else (relation["relation"].casefold(), relation["name"])
+
+
 def subject_name(speaker: str, words: str) -> str:
     """Return the subject that `words` refer to: the speaker, a name, or a relative such as `Ann's sister`."""
     if words in ("I", "we", "We"):
