@@ -63,8 +63,6 @@ def forget_answer(
     )
     if forgotten:
         return ForgetAnswer(forgotten, notes=(_FORGOTTEN,))
-    if not any(it.is_sure for it in requests):
-        return ForgetAnswer()
     return ForgetAnswer(candidates=_candidates(parts, namespace, request, requests, appended), notes=(_UNCLEAR,))
 
 

@@ -46,8 +46,8 @@ _REQUESTS_MAX = 20
 _CATCH_UP_SECONDS_MAX = 1.0
 #: Kinds of knowledge that a request can name. Documents are not the user's words.
 _KINDS = frozenset(("fact", "preference", "relationship", "procedure"))
-#: Messages of one append that are read before it: a sentence takes .1 ms, one in five is embedded, in 6 ms. The job reads
-#: the requests of a larger batch.
+#: Messages of one append that are read before it: a sentence takes .1 ms, one in five is embedded, in 6 ms. The job
+#: reads the requests of a larger batch.
 _READ_MESSAGES_MAX = 20
 #: Items of knowledge without a message that a request is compared with.
 _ITEMS_MAX = 24

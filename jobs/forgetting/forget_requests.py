@@ -23,10 +23,8 @@ _SENTENCE_CHARS_MAX = 300
 _SENTENCES_MAX = 20
 #: A sentence whose words ask with a smaller probability is not embedded: 2 % of requests, and 4 of 5 other sentences.
 _GATE_MIN = 0.06
-#: Probability from which a sentence may ask, if it names something surely, and from which it asks in any case: by vectors.
-_MAY_ASK_MIN, _ASKS_MIN = 0.1, 0.4
-#: Probability from which it asks by words alone.
-ASKS_BY_WORDS_MIN = 0.5
+#: Probability from which a sentence asks, by vectors and by words alone.
+_ASKS_MIN, ASKS_BY_WORDS_MIN = 0.4, 0.5
 #: Probability by words alone from which a sentence next to a request belongs to it.
 _BELONGS_MIN = 0.2
 #: `Don't forget that I am allergic` asks for the opposite; none of 434 labelled requests has these words.
@@ -53,8 +51,6 @@ class ForgetRequest:
     follows: bool = False
     #: Log odds that it asks for anything.
     odds: float
-    #: Whether it asks, whatever it names.
-    is_sure: bool = True
 
 
 def may_request(text: str) -> bool:
@@ -77,7 +73,7 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
         if sentence in requests:
             continue
         asks, is_previous = _asks(sentence, embed)
-        if asks >= (ASKS_BY_WORDS_MIN if embed is None else _MAY_ASK_MIN):
+        if asks >= (ASKS_BY_WORDS_MIN if embed is None else _ASKS_MIN):
             neighbours = (sentences[place - 1 : place + 1], sentences[place : place + 2])
             requests[sentence] = ForgetRequest(
                 text=sentence,
@@ -85,7 +81,6 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
                 previous=is_previous,
                 follows=says,
                 odds=math.log(max(asks, _CERTAIN) / max(1 - asks, _CERTAIN)),
-                is_sure=embed is None or asks >= _ASKS_MIN,
             )
         says = says or not _is_empty(sentence)
     return [*requests.values()]

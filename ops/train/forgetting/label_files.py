@@ -302,7 +302,7 @@ def refusals(*, held_out: bool) -> Iterator[tuple[str, str]]:
 
 
 def unseen_rows(*, held_out: bool) -> Iterator[Any]:
-    """Yield the scenes that no network is trained on: those that the meaning is fitted to, or those held out of it, too."""
+    """Yield the scenes that no network is trained on: those that the meaning is fitted to, or those held out of it."""
     for name in ("turns-heldout",) if held_out else ("turns", "chats-heldout", "voices-heldout"):
         yield from _rows_of(name)
 

@@ -1,4 +1,4 @@
-"""Meaning: fits how sure it is that a request means its likeliest sentence, on scenes that the networks have not seen."""
+"""Meaning: fits how sure it is that a request means its likeliest sentence, on scenes that no network has seen."""
 
 from __future__ import annotations
 
