@@ -1,6 +1,6 @@
 """Extraction job: reads each message once by rules, and appends the extracted items.
 
-A language model reads the messages behind the rules, in a job of its own: `llm_reading.py`.
+A language model reads the messages behind the rules, in a job of its own: `jobs/llm_reading`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.comparison import Floats, Vectors
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
-from recollect.jobs.extraction.item_merge import sources_of
 from recollect.jobs.extraction.rule_extractor import (
     SECONDS_MAX,
     ExtractedItem,
     ExtractionTimeout,
     IncomingMessage,
     extract_by_rules,
+    sources_of,
 )
 from recollect.jobs.extraction.statements import Embed
 from recollect.jobs.job_settings import QUIET_US
@@ -59,7 +59,7 @@ from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
 
-#: The name of the cursor of `llm_reading.py`.
+#: The name of the cursor of `jobs/llm_reading`.
 LLM_CURSOR = "llm reading"
 #: The extractor that events record when no language model was used.
 RULES = "rules"

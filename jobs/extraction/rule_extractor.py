@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -93,6 +93,11 @@ class ExtractedItem(NamedTuple):
 
     kind: str
     item: Item
+
+
+def sources_of(item: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the messages that an item comes from."""
+    return item.get("source_events") or [item["source_event"]]
 
 
 class ExtractionTimeout(Exception):

@@ -26,11 +26,11 @@ from recollect.jobs.extraction.extraction_job import (
     recordable,
     said_at_us,
 )
-from recollect.jobs.extraction.item_merge import added_items, sources_of
-from recollect.jobs.extraction.llm_extractor import read_window
-from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, Item
+from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, Item, sources_of
 from recollect.jobs.job_settings import QUIET_US
 from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm_reading.item_merge import added_items
+from recollect.jobs.llm_reading.llm_extractor import read_window
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
 
