@@ -159,6 +159,8 @@ def _chat_start(text: str) -> int:
 
 def _mail_start(text: str) -> int:
     """Return where a mail begins: at its header or greeting, or at the beginning when only its end is marked."""
+    if "\n" not in text and ": " not in text:
+        return len(text)
     header = _HEADER.search(text)
     greetings = [match.start() for match in _GREETING.finditer(text)]
     if _SIGN_OFF.search(text) is not None:

@@ -44,12 +44,11 @@ def people(speaker: str, text: str) -> Iterator[PersonItem]:
     names = {
         entity.name.split()[0].casefold(): entity.name for entity in named_entities(text) if entity.type == "person"
     }
-    stated = len(stated_part(text))
     for pattern in (_NAMED, _NAMED_BEFORE):
         for match in pattern.finditer(text):
             explicit = "name" in match.group() or "called" in match.group()
             name = _person_name(match["name"], names, explicit=explicit)
-            if name is not None and match.start() < stated:
+            if name is not None and match.start() < len(stated_part(text)):
                 relation = match["relation"].casefold()
                 if _OF_LIST.match(text, match.end()) and "," in match.group():
                     # `My girlfriend, Toby and I` are three.

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
-from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.changes import ChangeHint, find_changes
+from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.changes import ChangeHint, find_changes, plain_correction
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.excerpt import excerpt
@@ -22,6 +22,7 @@ from recollect.jobs.extraction.preferences import category_of, stated_preference
 from recollect.jobs.extraction.rules import RuleMatch, matches, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import StandingInstruction, instruction_of
+from recollect.jobs.extraction.statement_modality import confidence_factor, is_reported, stated_part
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import (
     AMONG_PEOPLE_RULE_MIN,
@@ -71,6 +72,8 @@ _SAME_SHARE = 0.6
 #: colours`: of 18 in held-out voices 5 of 5 preferences and 1 of 13 reactions have it. The second one is without vectors.
 _LIKES_MIN = 0.2
 _LIKES_BY_WORDS_MIN = 0.05
+#: What takes back the sentence before it.
+_TAKES_BACK = re.compile(r"\b(?:just|only|I am) (?:kidding|joking)\b|^(?:kidding|jk|not really)\b", re.IGNORECASE)
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 
@@ -147,11 +150,11 @@ def extract_by_rules(
     read = read_sentences(
         [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
     )
-    jokes = [*map(statement_modality.is_joke, message_sentences), False]
+    takes_back = [*(_TAKES_BACK.search(it.text) is not None for it in message_sentences), False]
     for index, sentence in enumerate(message_sentences):
         if is_long and index % _SENTENCES_TIMED == 0 and time.thread_time() > end:
             raise ExtractionTimeout
-        if jokes[index] or jokes[index + 1]:
+        if takes_back[index] or takes_back[index + 1]:
             continue
         items: list[ExtractedItem] = []
         if not sentence.is_question:
@@ -206,7 +209,7 @@ def _read_instructions(
     if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
-    if instruction_probability(read) < least or statement_modality.is_reported(sentence.text):
+    if instruction_probability(read) < least or is_reported(sentence.text):
         return
     if not any(item.kind == "endings" for item in items):
         yield ExtractedItem(
@@ -237,7 +240,7 @@ def _statements(
         if item.kind not in _NAMING_KINDS
     ]
     said.append(frozenset[str]().union(*said))
-    stated = len(statement_modality.stated_part(sentence.rstrip(".!")))
+    stated = len(stated_part(sentence.rstrip(".!")))
     for statement in kept:
         stems = content_stems(statement.text)
         if statement.start >= stated or any(len(stems & other) >= _SAME_SHARE * len(stems) for other in said):
@@ -309,13 +312,13 @@ def _read_sentence(
 def _items(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
     """Yield the facts and preferences of the patterns."""
     for match in matches(text):
-        # Few sentences match, and these two are asked after it, since their patterns are long.
-        if match.start >= len(statement_modality.stated_part(text)) or not _may_be_subject(match.subject, message.text):
+        # Few sentences have a match, so that the long patterns of reports are tried after it.
+        if match.start >= len(stated_part(text)) or not _may_be_subject(match.subject, message.text):
             continue
         if _WHEN.search(text[: match.start]) and _PAST.search(text[match.start : match.end]) is None:
             # `When I have a dog` says nothing about the present.
             continue
-        factor = statement_modality.confidence_factor(text)
+        factor = confidence_factor(text)
         if match.rule.kind == "fact" and match.object:
             yield _item(message, match, factor)
         elif match.rule.kind == "preference" and factor == 1:
@@ -348,18 +351,22 @@ def _preferences(message: IncomingMessage, text: str, match: RuleMatch) -> Itera
         )
 
 
-def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
+def _item(message: IncomingMessage, match: RuleMatch, factor: float) -> ExtractedItem:
     """Return the fact of a match."""
     subject = subject_name(message.speaker, match.subject)
-    confidence = round(match.rule.confidence * confidence_factor, 3)
     source = {"source_events": [message.event_id]}
     predicate = _plural(match.predicate) if _is_plural(match.subject) else match.predicate
-    item: Item = {"subject": subject, "predicate": predicate, "object": match.object, "confidence": confidence}
+    item: Item = {
+        "subject": subject,
+        "predicate": predicate,
+        "object": match.object,
+        "confidence": round(match.rule.confidence * factor, 3),
+    }
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
         item["type"] = match.rule.type
     if match.rule.type == "task" and names_date(match.object, message.sent_at):
-        item["confidence"] = max(item["confidence"], round(_DATED_TASK * confidence_factor, 3))
+        item["confidence"] = max(item["confidence"], round(_DATED_TASK * factor, 3))
     end_plan(item, message.sent_at)
     return ExtractedItem("facts", item)
 
@@ -392,14 +399,18 @@ def _changes(
     vectors: Vectors | None,
     hint: ChangeHint,
 ) -> Iterator[ExtractedItem]:
-    """Yield what the sentence changes, unless most of it is hypothetical or reported, or it is in doubt."""
+    """Yield what the sentence changes of what its speaker said before, unless most of it is hypothetical or reported, or in doubt."""
     if not any(prior.speaker == message.speaker for prior in before):
         return
-    own = statement_modality.stated_part(text)
-    if len(own) <= len(text) // 2 or statement_modality.confidence_factor(text) < 1:
-        return
     source = {"source_events": [message.event_id]}
+    own = stated_part(text)
+    if len(own) <= len(text) // 2 or confidence_factor(text) < 1:
+        return
     changes = find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint)
+    if not changes:
+        stated = [prior for prior in before if prior.predicate and prior.speaker == message.speaker]
+        correction = plain_correction(own, [prior for prior in stated if prior.session_id == message.session_id])
+        changes = [] if correction is None else [correction]
     yield from (ExtractedItem(kind, item | source) for kind, item in changes)
 
 
