@@ -132,8 +132,6 @@ def extract_by_rules(
     """
     is_long = len(message.text) > _TIMED_CHARS_MIN
     end = time.thread_time() + seconds_max if is_long else 0.0
-    # Another author gives the assistant no instructions, and those of a play end with it.
-    may_instruct = not is_pasted(message.text) and not is_role_play(message.text)
     event_text = message.text
     message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
     yield from _dates(message)
@@ -163,13 +161,13 @@ def extract_by_rules(
             )
             hint = _hint(read[index])
             items += _read_sentence(message, sentence, before, vectors=vectors, hint=hint, may_like=may_like)
-        if may_instruct:
-            instructions = [
-                *_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant, is_alone=is_alone)
-            ]
-            if instructions:
-                # `Don't ever delete files` is not what its speaker likes.
-                items = [*(item for item in items if item.kind != "preferences"), *instructions]
+        instructions = [
+            *_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant, is_alone=is_alone)
+        ]
+        # Another author gives the assistant no instructions, and those of a play end with it.
+        if instructions and not (is_pasted(event_text) or is_role_play(event_text)):
+            # `Don't ever delete files` is not what its speaker likes.
+            items = [*(item for item in items if item.kind != "preferences"), *instructions]
         items += _statements(message, event_text, sentence.said, read[index], items)
         for extracted in items:
             if extracted.kind in ("facts", "preferences", "relationships"):
@@ -204,8 +202,7 @@ def _read_instructions(
 ) -> Iterator[ExtractedItem]:
     """Yield the standing instruction that the reader finds in a sentence, unless the sentence withdraws one."""
     # In a long message, `answer in English` is about the task at hand; with others there, it may be meant for them.
-    is_plain = is_alone and is_talk(message.text) and any(part.has_vector for part in read)
-    least = RULE_MIN if is_plain else DOUBTFUL_RULE_MIN
+    least = RULE_MIN if is_alone and is_talk(message.text) else DOUBTFUL_RULE_MIN
     if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN

@@ -73,7 +73,7 @@ WHO = re.compile(
     rf"(?:\s+(?:{_ADVERBS})\b)*\s+"
 )
 #: A word and the signs after it.
-_WORD_AND_SIGNS = re.compile(r"([\w'&+]+)(\W+)")
+_WORD_AND_SIGNS = re.compile(r"(?<!\w)(\w++)(\W++)")
 #: Signs after which a statement may begin.
 _CLAUSE_SIGNS = re.compile(r"[,;:(–—]|-\s|\s-")
 #: Words after which a statement may begin.

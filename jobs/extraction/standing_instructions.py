@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.jobs.extraction.statement_reader import read_clauses
-from recollect.jobs.extraction.statements import DOUBTFUL_RULE_MIN
+from recollect.jobs.extraction.statements import RULE_MIN
 from recollect.projections.text.words import STOP_WORDS, WORD
 
 #: What has consequences outside the conversation, or is for the profit of others: one text is not enough for it.
@@ -74,7 +74,7 @@ def is_risky(text: str) -> bool:
 def find_instruction(sentence: Sentence) -> StandingInstruction | None:
     """Return the standing instruction that a sentence gives to the assistant by its words; None when it gives none."""
     read = read_clauses(sentence.said or sentence.text, to_assistant=True)
-    is_rule = any(part.probabilities["act"]["rules"] >= DOUBTFUL_RULE_MIN for part in read)
+    is_rule = any(part.probabilities["act"]["rules"] >= RULE_MIN for part in read)
     return instruction_of(sentence.text) if is_rule else None
 
 
