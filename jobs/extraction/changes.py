@@ -24,6 +24,8 @@ KindAndItem = tuple[str, dict[str, Any]]
 
 #: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one.
 SURE = 0.85
+#: The same without vectors: words that two statements share say less.
+SURE_BY_WORDS = 0.97
 #: The same for a sentence that the statement reader takes for a change: two models agree.
 HINTED = 0.5
 _HINT_MIN = 0.5
@@ -105,7 +107,9 @@ def find_changes(
     withdrawn = _withdrawn(sentence, speaker, before, vectors, hint or ChangeHint())
     items: list[KindAndItem] = [] if withdrawn is None else [("endings", _ending(withdrawn))]
     is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
-    for prior, probabilities in _sure(compare(sentence, speaker, before, vectors), hint or ChangeHint()):
+    for prior, probabilities in _sure(
+        compare(sentence, speaker, before, vectors), hint or ChangeHint(), SURE if vectors else SURE_BY_WORDS
+    ):
         if prior == withdrawn or (prior.predicate == SAYS and not _names(prior.object, sentence)):
             continue
         restated = _stated_object(prior, facts)
@@ -162,16 +166,22 @@ def plain_correction(sentence: str, before: Sequence[PriorStatement]) -> KindAnd
     return "corrections", topic | {"object": right, "corrects_object": prior.object}
 
 
-def _sure(compared: Sequence[tuple[PriorStatement, Floats]], hint: ChangeHint) -> list[tuple[PriorStatement, Floats]]:
+def _sure(
+    compared: Sequence[tuple[PriorStatement, Floats]], hint: ChangeHint, sure: float
+) -> list[tuple[PriorStatement, Floats]]:
     """Return the statements that are surely changed, the surest first."""
     closing = [(float(row[_CLOSING].sum()), prior, row) for prior, row in compared]
-    closing_min = HINTED if hint.changes >= _HINT_MIN else SURE
+    closing_min = HINTED if hint.changes >= _HINT_MIN else sure
     changed = [it for it in closing if it[0] >= closing_min]
     return [(prior, row) for _, prior, row in sorted(changed, key=lambda it: -it[0])[:_CHANGED_MAX]]
 
 
 def _withdrawn(
-    sentence: str, speaker: str, before: Sequence[PriorStatement], vectors: Vectors | None, hint: ChangeHint
+    sentence: str,
+    speaker: str,
+    before: Sequence[PriorStatement],
+    vectors: Vectors | None,
+    hint: ChangeHint,
 ) -> PriorStatement | None:
     """Return the rule that a sentence withdraws by the reader: the only one of its speaker, or the most similar one."""
     rules = [prior for prior in before if prior.kind == "rule" and prior.speaker == speaker][-_RULES_MAX:]

@@ -13,6 +13,7 @@ from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.changes import ChangeHint, find_changes, plain_correction
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
+from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.own_words import own_words
@@ -261,6 +262,10 @@ def _statements(
         yield ExtractedItem("facts", item)
 
 
+def _is_fact(prior: PriorStatement) -> bool:
+    return not prior.is_preference and prior.kind != "relation"
+
+
 def _statement(message: IncomingMessage, extracted: ExtractedItem) -> PriorStatement:
     """Return a fact, a preference or a relationship as a statement of its speaker and session."""
     item = extracted.item
@@ -404,11 +409,18 @@ def _changes(
     if len(own) <= len(text) // 2 or confidence_factor(text) < 1:
         return
     changes = find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint)
-    if not changes:
-        stated = [prior for prior in before if prior.predicate and prior.speaker == message.speaker]
-        correction = plain_correction(own, [prior for prior in stated if prior.session_id == message.session_id])
-        changes = [] if correction is None else [correction]
     yield from (ExtractedItem(kind, item | source) for kind, item in changes)
+    if any(kind == "corrections" for kind, _ in changes):
+        return
+    stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
+    stated = [prior for prior in stated if prior.session_id == message.session_id]
+    correction = plain_correction(own, stated)
+    if correction is not None:
+        yield ExtractedItem(correction[0], correction[1] | source)
+        return
+    for item in find_endings(own, stated[-1] if stated else None):
+        subject = {"subject": subject_name(message.speaker, item.pop("who"))}
+        yield ExtractedItem("endings", subject | item | source)
 
 
 def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
