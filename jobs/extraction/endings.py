@@ -130,8 +130,7 @@ def find_endings(sentence: str, last: PriorStatement | None = None) -> Iterator[
 def _by_rules(sentence: str, last: PriorStatement | None) -> Iterator[Item]:
     """Yield the endings of the patterns of `rules.toml`: at each clause, those of the first table that matches."""
     end = 0
-    for begin in clause_begins(sentence):
-        start = begin.end()
+    for start in clause_begins(sentence):
         if start < end:
             continue
         subject = WHO.match(sentence, start)
