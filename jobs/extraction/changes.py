@@ -8,7 +8,7 @@ from __future__ import annotations
 import calendar
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +22,15 @@ from recollect.projections.text.stems import content_stems
 #: A kind of `facts.extracted`, and its payload without its source.
 KindAndItem = tuple[str, dict[str, Any]]
 
-#: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one.
-SURE = 0.85
-#: The same without vectors: words that two statements share say less.
-SURE_BY_WORDS = 0.97
-#: The same for a sentence that the statement reader takes for a change: two models agree.
-HINTED = 0.5
-_HINT_MIN = 0.5
+#: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one: in 27
+#: conversations that the weights never saw it changes 11 of 155, and no other; from .85 on 16 and 8 others. By words alone
+#: it is 10 and none.
+SURE = 0.99
 #: Probability of a withdrawal, times the share of the rule among those of the speaker.
 _WITHDRAWN_MIN = 0.15
+#: Cosine of a withdrawal and its rule: `I can eat gluten again` speaks of none. Of 14 held-out pairs of a rule and its
+#: withdrawal all have it, of the 54 sentences of held-out voices that only sound like a withdrawal, with 30 rules, 4 %.
+_ABOUT_RULE_MIN = 0.25
 #: Temperature of the cosines of the rules: a lead of .1 makes a rule nearly three times as likely.
 _TEMPERATURE = 0.1
 #: Rules of a speaker that are compared, the newest.
@@ -63,19 +63,18 @@ _RIGHT = (
     ),
 )
 _LEADING = re.compile(
-    r"^(?:(?:no|sorry|actually|oh|it is|it's|its|is|in|at|on|a|an|the|name is|called|named|(?:his|her|my) name is)[ ,]\s?)+",
+    r"^(?:(?:no|but|sorry|actually|oh|it is|it's|its|is|in|at|on|a|an|the|name is|called|named|(?:his|her|my) name is)[ ,]\s?)+",
     re.IGNORECASE,
 )
 _RIGHT_WORDS_MAX = 3
-
-
-class ChangeHint(NamedTuple):
-    """What the statement reader thinks of a sentence alone."""
-
-    #: Probability that it ends, replaces or corrects something.
-    changes: float = 0.0
-    #: Probability that it withdraws a rule.
-    withdraws: float = 0.0
+#: Words that say that a sentence corrects an earlier one.
+_SAYS_CORRECTION = re.compile(
+    r"^(?:no|actually|sorry|oops|oh|wait)\b|\bI (?:meant|mean)\b|^(?:it|that|this|my \w+(?: \w+)?) is not\b",
+    re.IGNORECASE,
+)
+_CORRECTION_CHARS_MAX = 200
+#: Statements that such a sentence may correct, the newest.
+_CORRECTED_MAX = 40
 
 
 def find_changes(
@@ -85,7 +84,7 @@ def find_changes(
     facts: Sequence[dict[str, Any]] = (),
     *,
     vectors: Vectors | None = None,
-    hint: ChangeHint | None = None,
+    withdraws: float = 0.0,
 ) -> list[KindAndItem]:
     """Return what a sentence changes: items of `endings`, `corrections` and `facts`, without their sources.
 
@@ -94,14 +93,12 @@ def find_changes(
         before: older statements, oldest first, without those of the sentence itself.
         facts: the facts of the sentence; without one, the sentence that replaces something is the new statement.
         vectors: as in `compare`.
-        hint: what the statement reader thinks of the sentence alone.
+        withdraws: the probability that the sentence withdraws a rule, by the statement reader.
     """
-    withdrawn = _withdrawn(sentence, speaker, before, vectors, hint or ChangeHint())
+    withdrawn = _withdrawn(sentence, speaker, before, vectors, withdraws)
     items: list[KindAndItem] = [] if withdrawn is None else [("endings", _ending(withdrawn))]
     is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
-    for prior, probabilities in _sure(
-        compare(sentence, speaker, before, vectors), hint or ChangeHint(), SURE if vectors else SURE_BY_WORDS
-    ):
+    for prior, probabilities in _sure(compare(sentence, speaker, before, vectors)):
         if prior == withdrawn or (prior.predicate == SAYS and not _names(prior.object, sentence)):
             continue
         restated = _stated_object(prior, facts)
@@ -121,7 +118,7 @@ def find_changes(
                 items.append(("corrections", topic | {"object": right, "corrects_object": prior.object}))
                 is_stated = True
                 continue
-        remaining = None if prior.is_preference or changed is not None else _remaining(prior, sentence)
+        remaining = None if prior.is_preference or changed is not None else remaining_elements(prior.object, sentence)
         if remaining is not None and is_said:
             # Of a list in the speaker's words, what stays cannot be said in these words.
             continue
@@ -138,30 +135,51 @@ def find_changes(
     return items
 
 
-def _sure(
-    compared: Sequence[tuple[PriorStatement, Floats]], hint: ChangeHint, sure: float
-) -> list[tuple[PriorStatement, Floats]]:
+def plain_correction(sentence: str, before: Sequence[PriorStatement]) -> KindAndItem | None:
+    """Return the correction of a sentence such as `it is not X, it is Y` or `no, I meant Y`, which says so in words.
+
+    Parameters:
+        before: the facts that its speaker stated in the conversation, oldest first.
+    """
+    said = sentence[:_CORRECTION_CHARS_MAX] if _SAYS_CORRECTION.search(sentence) else ""
+    matches = (pattern.search(said) for pattern in _RIGHT)
+    match = next((match for match in matches if match is not None), None)
+    if match is None:
+        return None
+    wrong = _LEADING.sub("", (match["wrong"] or "").strip()).casefold()
+    prior = next((prior for prior in before[: -_CORRECTED_MAX - 1 : -1] if wrong in prior.object.casefold()), None)
+    right = None if prior is None else _right_object(prior.object, said)
+    if prior is None or right is None:
+        return None
+    topic = {"subject": prior.subject, "predicate": prior.predicate}
+    return "corrections", topic | {"object": right, "corrects_object": prior.object}
+
+
+def _sure(compared: Sequence[tuple[PriorStatement, Floats]]) -> list[tuple[PriorStatement, Floats]]:
     """Return the statements that are surely changed, the surest first."""
     closing = [(float(row[_CLOSING].sum()), prior, row) for prior, row in compared]
-    closing_min = HINTED if hint.changes >= _HINT_MIN else sure
-    changed = [it for it in closing if it[0] >= closing_min]
+    changed = [it for it in closing if it[0] >= SURE]
     return [(prior, row) for _, prior, row in sorted(changed, key=lambda it: -it[0])[:_CHANGED_MAX]]
 
 
 def _withdrawn(
-    sentence: str, speaker: str, before: Sequence[PriorStatement], vectors: Vectors | None, hint: ChangeHint
+    sentence: str, speaker: str, before: Sequence[PriorStatement], vectors: Vectors | None, withdraws: float
 ) -> PriorStatement | None:
-    """Return the rule that a sentence withdraws by the reader: the only one of its speaker, or the most similar one."""
-    rules = [prior for prior in before if prior.kind == "rule" and prior.speaker == speaker][-_RULES_MAX:]
-    if not rules or hint.withdraws < _WITHDRAWN_MIN:
+    """Return the rule that a sentence withdraws by the reader: the most similar one, or the only one that it names."""
+    rules = [prior for prior in before if prior.is_preference and prior.kind == "rule" and prior.speaker == speaker]
+    rules = rules[-_RULES_MAX:]
+    if not rules or withdraws < _WITHDRAWN_MIN:
         return None
     near = None if vectors is None else vectors([sentence, *(rule.object for rule in rules)])
-    shares = np.full(len(rules), 1 / len(rules))
-    if near is not None:
-        shares = np.exp((near[1:] @ near[0]) / _TEMPERATURE)
-        shares /= shares.sum()
+    if near is None:
+        named = [rule for rule in rules if _names(rule.object, sentence)]
+        return named[0] if len(named) == 1 else None
+    cosines = near[1:] @ near[0]
+    shares = np.exp(cosines / _TEMPERATURE)
+    shares /= shares.sum()
     best = int(np.argmax(shares))
-    return rules[best] if hint.withdraws * float(shares[best]) >= _WITHDRAWN_MIN else None
+    is_sure = cosines[best] >= _ABOUT_RULE_MIN and withdraws * float(shares[best]) >= _WITHDRAWN_MIN
+    return rules[best] if is_sure else None
 
 
 def _ending(prior: PriorStatement) -> dict[str, Any]:
@@ -215,9 +233,9 @@ def _one_unit(old: Amount, new: Amount) -> bool:
     return old.unit == new.unit or not new.unit
 
 
-def _remaining(prior: PriorStatement, sentence: str) -> str | None:
-    """Return a list without the elements that a sentence names; None when it names none, all, or is about no list."""
-    parts = _BETWEEN.split(prior.object)
+def remaining_elements(object: str, sentence: str) -> str | None:
+    """Return a list without the elements that a sentence names; None when it names none or all, or there is no list."""
+    parts = _BETWEEN.split(object)
     elements = parts[::2]
     if len(elements) < 2 or any(len(element.split()) > _ELEMENT_WORDS_MAX for element in elements[1:-1]):
         return None
@@ -232,7 +250,7 @@ def _remaining(prior: PriorStatement, sentence: str) -> str | None:
 def _right_object(object: str, sentence: str) -> str | None:
     """Return the object that a correction names, in the form of the old one: `dog named Max` becomes `dog named Rex`."""
     for pattern in _RIGHT:
-        match = pattern.search(sentence[:200])
+        match = pattern.search(sentence[:_CORRECTION_CHARS_MAX])
         right = "" if match is None else _LEADING.sub("", match["right"].strip()).strip(" .\"'")
         if match is None or not 0 < len(right.split()) <= _RIGHT_WORDS_MAX:
             continue

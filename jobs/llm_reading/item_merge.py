@@ -8,16 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from recollect.jobs.extraction.rule_extractor import ExtractedItem, Item
+from recollect.jobs.extraction.rule_extractor import ExtractedItem, Item, sources_of
 from recollect.projections.text.stems import content_stems
 
 #: Share of the words of two items together that both have, from which they say the same.
 _SAME_MIN = 0.6
-
-
-def sources_of(item: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the messages that an item comes from."""
-    return item.get("source_events") or [item["source_event"]]
 
 
 def added_items(stored: Iterable[Item], by_llm: Sequence[ExtractedItem]) -> list[ExtractedItem]:

@@ -13,10 +13,10 @@ from collections.abc import Set
 from typing import Literal, NamedTuple
 
 from recollect.jobs.extraction import vocabulary
-from recollect.jobs.extraction.llm_conversation import LlmConversation
-from recollect.jobs.extraction.llm_statement import EXAMPLE_NAME, LlmStatement
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm.grounding import name_words, without_dates
+from recollect.jobs.llm_reading.llm_conversation import LlmConversation
+from recollect.jobs.llm_reading.llm_statement import EXAMPLE_NAME, LlmStatement
 from recollect.projections.text.segments import is_unsegmented_script
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.stems import stem

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, get_args
 from recollect.events.catalogue import FactType
 from recollect.events.catalogue.event_base import StatementKind
 from recollect.events.instruments import Counter as Metric
-from recollect.jobs.extraction.llm_checks import refusal
-from recollect.jobs.extraction.llm_conversation import LlmConversation
-from recollect.jobs.extraction.llm_statement import LlmStatement, parse_statements, split_statement
 from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.jobs.extraction.standing_instructions import find_instruction, is_risky
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.grounding import Evidence, SourceLine
+from recollect.jobs.llm_reading.llm_checks import refusal
+from recollect.jobs.llm_reading.llm_conversation import LlmConversation
+from recollect.jobs.llm_reading.llm_statement import LlmStatement, parse_statements, split_statement
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.text.sentences import END_SIGNS, split_sentences
 

@@ -6,7 +6,7 @@ model later. Without an answer the cursor stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -16,8 +16,8 @@ from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import (
+    ATTRIBUTED_KINDS,
     LLM_CURSOR,
-    attributed,
     by_kind,
     conversations_before,
     dated,
@@ -26,11 +26,12 @@ from recollect.jobs.extraction.extraction_job import (
     recordable,
     said_at_us,
 )
-from recollect.jobs.extraction.item_merge import added_items, sources_of
-from recollect.jobs.extraction.llm_extractor import read_window
-from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, Item
+from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, Item, sources_of
 from recollect.jobs.job_settings import QUIET_US
 from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm_reading.item_merge import added_items
+from recollect.jobs.llm_reading.llm_extractor import read_window
+from recollect.projections.projector.stated_fact import voice_of
 from recollect.projections.queries.session_queries import EarlierTurn
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -122,7 +123,23 @@ def read_items(
     stored = _stored_items(log, namespace, window[0][0].version, messages, extractor)
     added = added_items(stored, reading.items)
     said_us = said_at_us(added, messages, last)
-    return ReadItems(last, said_us, recordable(dated(attributed(added, messages), messages, said_us)))
+    return ReadItems(last, said_us, recordable(dated(_attributed(added, messages), messages, said_us)))
+
+
+def _attributed(items: Iterable[ExtractedItem], messages: Sequence[IncomingMessage]) -> Iterator[ExtractedItem]:
+    """Yield the items; what a message says about others than its speaker has the speaker."""
+    speakers: dict[str, set[str]] = {}
+    for message in messages:
+        speakers.setdefault(message.event_id, set()).add(message.speaker)
+    for extracted in items:
+        item = extracted.item
+        if extracted.kind in ATTRIBUTED_KINDS and "stated_by" not in item:
+            subject: str = item.get("subject") or item["source"]
+            said_by = speakers.get(sources_of(item)[0], set())
+            # Of a message with turns of several people, the rules know the speaker; a model does not.
+            if len(said_by) == 1 and voice_of(subject, *said_by):
+                item["stated_by"] = next(iter(said_by))
+        yield extracted
 
 
 def reading_event(
