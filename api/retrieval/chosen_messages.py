@@ -10,13 +10,22 @@ import numpy as np
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch
 from recollect.api.retrieval.neighbouring_turns import with_later
-from recollect.api.retrieval.ranking.choice import ANSWER_MIN, KNOWN_MIN, PASSIVE_ANSWER_MIN, Choice, enough
+from recollect.api.retrieval.ranking.choice import (
+    ANSWER_MIN,
+    DOUBTFUL_ANSWER_MIN,
+    KNOWN_MIN,
+    PASSIVE_ANSWER_MIN,
+    Choice,
+    enough,
+)
 from recollect.api.retrieval.ranking.newest_first import newest_first
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate
 from recollect.api.retrieval.result_items import episode_item
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
+from recollect.api.retrieval.understanding.query import Query
 from recollect.projections.embeddings.token_codes import Vector
 
 
@@ -31,7 +40,9 @@ def chosen_messages(context: SearchContext, choice: Choice, dropped: list[Droppe
         count = enough(probabilities, passive=is_passive)
         dropped += _not_needed(context, ranked, distinct, probabilities, count)
         distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
-    items = episode_items(context, ranked, distinct, probabilities)
+    items = episode_items(context, ranked, distinct.by(ranked.scores), probabilities)
+    if request.gate:
+        items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
     return with_later(context, newest_first(context, items), ranked)
 
 
@@ -52,7 +63,15 @@ def answers(context: SearchContext, choice: Choice, matches: Sequence[KnowledgeM
     if context.request.mode == "passive":
         return choice.answer >= PASSIVE_ANSWER_MIN
     known = max((match.probability for match in matches if not match.required), default=0.0)
-    return choice.answer >= ANSWER_MIN or known >= KNOWN_MIN
+    answer_min = ANSWER_MIN if asks_memory(context.query) else DOUBTFUL_ANSWER_MIN
+    return choice.answer >= answer_min or known >= max(KNOWN_MIN, answer_min)
+
+
+def asks_memory(query: Query) -> bool:
+    """Return whether a query is worded as if meant for a memory: not small talk, and no task without the user."""
+    if query.intent.small_talk or query.without_topic:
+        return False
+    return not query.intent.task or bool(query.entities or query.participants)
 
 
 def episode_items(

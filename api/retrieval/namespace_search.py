@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.api.retrieval.chosen_messages import answers, chosen_messages, episode_items
+from recollect.api.retrieval.chosen_messages import answers, asks_memory, chosen_messages, episode_items
 from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
@@ -133,7 +133,7 @@ class NamespaceSearch:
 
     def _passes(self, context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
         """Return whether the gate lets a result pass; a question about a participant always gets the best items."""
-        if not _asks_memory(context):
+        if not asks_memory(context.query):
             return False
         asks_for_participant = bool(context.query.participants) and context.request.mode == "active"
         return asks_for_participant or grounding >= self._answer_min(ranked)
@@ -220,14 +220,6 @@ class NamespaceSearch:
         return [match for match in requested if match.probability >= probability_min or match.named]
 
 
-def _asks_memory(context: SearchContext) -> bool:
-    """Return whether a query can be meant for a memory: not small talk, and no task without a word about the user."""
-    query = context.query
-    if query.intent.small_talk or query.without_topic:
-        return False
-    return not query.intent.task or bool(query.entities or query.participants)
-
-
 def _may_add_neighbours(context: SearchContext) -> bool:
     """Return whether neighbouring messages are added; in a passive turn that asks nothing most of them are noise."""
     query = context.query
@@ -259,8 +251,8 @@ _SURE_LOGIT = 1.0
 #: The factor on the probability of a knowledge item among messages, by kind: a message has more detail, and the
 #: messages of an answer share its probability. Tried: 1, 0.5, 0.25.
 _KNOWLEDGE_SHARES: Mapping[str, float] = {
-    "document": 0.5,
-    "procedure": 0.5,
+    "document": 1.0,
+    "procedure": 1.0,
     "fact": 0.25,
     "preference": 0.25,
     "entity": 0.25,

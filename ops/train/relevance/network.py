@@ -123,7 +123,7 @@ def trained(samples: Sequence[Sample], scales: Scales, seed: int) -> Network:
         chance.shuffle(order)
         for start in range(0, len(order), _BATCH):
             optimizer.zero_grad()
-            _loss(network, _batch(order[start : start + _BATCH], scales, shares)).backward()
+            _loss(network, batch_of(order[start : start + _BATCH], scales, shares)).backward()
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
             schedule.step()
@@ -149,15 +149,15 @@ def _answered_shares(samples: Sequence[Sample]) -> Mapping[tuple[str, bool], flo
     return {key: sum(values) / len(values) for key, values in answered.items()}
 
 
-def _answer_weight(sample: Sample, shares: Mapping[tuple[str, bool], float]) -> float:
-    """Return the weight by which a set has `_ANSWERED_SHARE` questions with an answer."""
-    share = shares[sample.set_name, sample.is_turn]
-    if sample.gold_count:
-        return _ANSWERED_SHARE / share
-    return (1 - _ANSWERED_SHARE) / (1 - share)
+def _answer_weight(sample: Sample, shares: Mapping[tuple[str, bool], float] | None) -> float:
+    """Return the weight by which a set has `_ANSWERED_SHARE` questions with an answer; 1 where shares do not matter."""
+    share = _ANSWERED_SHARE if shares is None else shares[sample.set_name, sample.is_turn]
+    return _ANSWERED_SHARE / share if sample.gold_count else (1 - _ANSWERED_SHARE) / (1 - share)
 
 
-def _batch(samples: Sequence[Sample], scales: Scales, shares: Mapping[tuple[str, bool], float]) -> Batch:
+def batch_of(
+    samples: Sequence[Sample], scales: Scales, shares: Mapping[tuple[str, bool], float] | None = None
+) -> Batch:
     """Return samples as tensors."""
     width = max(len(sample.gold) for sample in samples)
     features = np.zeros((len(samples), width, len(scales.feature_mean)), np.float32)
