@@ -9,7 +9,6 @@ import numpy as np
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch
-from recollect.api.retrieval.neighbouring_turns import with_later
 from recollect.api.retrieval.ranking.choice import (
     ANSWER_MIN,
     DOUBTFUL_ANSWER_MIN,
@@ -18,13 +17,11 @@ from recollect.api.retrieval.ranking.choice import (
     Choice,
     enough,
 )
-from recollect.api.retrieval.ranking.newest_first import newest_first
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate
 from recollect.api.retrieval.result_items import episode_item
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.retrieval.understanding.query import Query
 from recollect.projections.embeddings.token_codes import Vector
 
@@ -40,10 +37,7 @@ def chosen_messages(context: SearchContext, choice: Choice, dropped: list[Droppe
         count = enough(probabilities, passive=is_passive)
         dropped += _not_needed(context, ranked, distinct, probabilities, count)
         distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
-    items = episode_items(context, ranked, distinct.by(ranked.scores), probabilities)
-    if request.gate:
-        items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
-    return with_later(context, newest_first(context, items), ranked)
+    return episode_items(context, ranked, distinct.by(ranked.scores), probabilities)
 
 
 def _not_needed(
@@ -60,11 +54,12 @@ def _not_needed(
 
 def answers(context: SearchContext, choice: Choice, matches: Sequence[KnowledgeMatch]) -> bool:
     """Return whether memory has an answer, in a message or in what is known; for a turn, whether a message helps."""
-    if context.request.mode == "passive":
-        return choice.answer >= PASSIVE_ANSWER_MIN
-    known = max((match.probability for match in matches if not match.required), default=0.0)
-    answer_min = ANSWER_MIN if asks_memory(context.query) else DOUBTFUL_ANSWER_MIN
-    return choice.answer >= answer_min or known >= max(KNOWN_MIN, answer_min)
+    knowledge = max((match.probability for match in matches if not match.required), default=0.0)
+    answer_min, passive = context.settings.gate_answer_min, context.request.mode == "passive"
+    if answer_min is None:
+        answer_min = ANSWER_MIN if asks_memory(context.query) else DOUBTFUL_ANSWER_MIN
+        answer_min = PASSIVE_ANSWER_MIN if passive else answer_min
+    return choice.answer >= answer_min or (knowledge >= max(KNOWN_MIN, answer_min) and not passive)
 
 
 def asks_memory(query: Query) -> bool:

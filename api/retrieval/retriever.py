@@ -52,7 +52,7 @@ from recollect.api.retrieval.asker_context import for_asker
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudget
-from recollect.api.retrieval.namespace_search import NamespaceSearch, Thresholds
+from recollect.api.retrieval.namespace_search import NamespaceSearch
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult, shared_reason
@@ -123,7 +123,6 @@ class Retriever:
         settings: how much is searched, and how it is ranked and rendered; the defaults when None.
         budget_ms: the time limit of one retrieval, in milliseconds.
         window_full_share: the share of a request's `window_tokens` from which the window counts as full.
-        thresholds: the lowest probabilities of an answer and of an item.
         privacy: which secrets a context does not show.
         fence_key: of the random names of the tags around contexts; a key of this object when None.
         reranker: reorders the first episodes; None leaves their order.
@@ -140,7 +139,6 @@ class Retriever:
         settings: RetrievalSettings | None = None,
         budget_ms: float = RETRIEVAL_BUDGET_MS,
         window_full_share: float = WINDOW_FULL_SHARE,
-        thresholds: Thresholds | None = None,
         privacy: PrivacySettings | None = None,
         fence_key: bytes | None = None,
         reranker: Reranker | None = None,
@@ -159,7 +157,7 @@ class Retriever:
         self._window_full_share = window_full_share
         self._index_cache = IndexCache()
         read_models.purges.listen(process=lambda _: self._index_cache.drop_removed())
-        self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
+        self._namespace_search = NamespaceSearch(reranker)
         self._trace_ids = TraceIds()
 
     def size_bytes(self) -> dict[str, int]:
@@ -232,29 +230,17 @@ class Retriever:
         self,
         namespace: str,
         request: RetrieveRequest,
+        read: Callable[[RankedEpisodes], _Read],
         excluded: Sequence[int] = (),
-        read: Callable[[RankedEpisodes], _Read] | None = None,
-    ) -> tuple[SearchContext, RankedEpisodes | None, _Read | None]:
-        """Return the search context of a request, its ranked episodes, and what `read` returns of them.
-
-        Weights are fitted to these.
-
-        Parameters:
-            excluded: versions of episodes to leave out.
-            read: called while the read model can be read.
-
-        Raises:
-            StillBuilding: the read model was not ready within the time budget.
-        """
+    ) -> _Read | None:
+        """Return what `read` returns of the ranked episodes of a request; None without candidates. Weights are fitted so."""
         budget = TimeBudget(self._budget_ms)
         with self._snapshot(namespace, None, budget) as snapshot:
             context = self._search_context(namespace, request, snapshot, budget)
             if context is None:
                 raise StillBuilding(f"the read model of namespace {namespace!r} was not ready in time")
             ranked = self._namespace_search.episodes.search(for_asker(context), request.ranking, excluded)
-            if ranked is None:
-                return context, None, None
-            return ranked.context, ranked, None if read is None else read(ranked)
+            return None if ranked is None else read(ranked)
 
     def close(self) -> None:
         """Wait for running searches, then stop their threads."""

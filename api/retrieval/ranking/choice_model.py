@@ -51,9 +51,9 @@ def parts(stored: Weights) -> Sequence[Weights]:
 
 def chances(inputs: ChoiceInputs, weights: Sequence[Weights] | None = None) -> Chances:
     """Return the probabilities of the candidates of a query and of an answer: the mean of those of each network."""
-    each = [_chances(inputs, network) for network in (load_weights() if weights is None else weights)]
-    items = np.mean([one.items for one in each], axis=0).astype(np.float32)
-    return Chances(items, float(np.mean([one.answer for one in each])))
+    networks = [_chances(inputs, network) for network in (load_weights() if weights is None else weights)]
+    items = np.mean([part.items for part in networks], axis=0).astype(np.float32)
+    return Chances(items, float(np.mean([part.answer for part in networks])))
 
 
 def _chances(inputs: ChoiceInputs, w: Weights) -> Chances:
@@ -76,8 +76,8 @@ def _compared(w: Weights, name: str, hidden: Vector) -> Vector:
     """Return the candidates after they attended to each other: a layer of a transformer with the norm first."""
     normed = _normalised(w, f"{name}.norm1", hidden)
     joined = normed @ w[f"{name}.self_attn.in_proj_weight"].T + w[f"{name}.self_attn.in_proj_bias"]
-    asked, keys, values = (_heads(part[np.newaxis]) for part in np.split(joined, 3, axis=1))
-    shares = _softmax(asked @ keys.transpose(0, 1, 3, 2) / np.sqrt(np.float32(asked.shape[-1])))
+    queries, keys, values = (_heads(part[np.newaxis]) for part in np.split(joined, 3, axis=1))
+    shares = _softmax(queries @ keys.transpose(0, 1, 3, 2) / np.sqrt(np.float32(queries.shape[-1])))
     read = (shares @ values).transpose(0, 2, 1, 3).reshape(hidden.shape)
     hidden = hidden + _linear(w, f"{name}.self_attn.out_proj", read)
     widened = np.maximum(_linear(w, f"{name}.linear1", _normalised(w, f"{name}.norm2", hidden)), 0)
@@ -111,7 +111,11 @@ def _normalised(w: Weights, name: str, values: Vector) -> Vector:
 
 def _gelu(values: Vector) -> Vector:
     """Return the GELU by its tanh approximation, with which the model is trained."""
-    return 0.5 * values * (1 + np.tanh(np.float32(0.7978845608) * (values + np.float32(0.044715) * values**3)))
+    return (
+        0.5
+        * values
+        * (1 + np.tanh(np.float32(0.7978845608) * (values + np.float32(0.044715) * values * values * values)))
+    )
 
 
 def _softmax(values: Vector) -> Vector:

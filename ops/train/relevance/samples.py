@@ -140,4 +140,4 @@ def _inputs(
         rows = ranked.candidates.rows[inputs.candidates]
         return inputs, ranked.context.episodes.versions[rows].tolist()
 
-    return bench.parts.retriever.rank(_conversation(chat).namespace, request, chat.visible(asked), read)[2]
+    return bench.parts.retriever.rank(_conversation(chat).namespace, request, read, chat.visible(asked))
