@@ -233,7 +233,7 @@ class Retriever:
         read: Callable[[RankedEpisodes], _Read],
         excluded: Sequence[int] = (),
     ) -> _Read | None:
-        """Return what `read` returns of the ranked episodes of a request; None without candidates. Weights are fitted so."""
+        """Return what `read` returns of the ranked episodes, to fit weights to; None without candidates."""
         budget = TimeBudget(self._budget_ms)
         with self._snapshot(namespace, None, budget) as snapshot:
             context = self._search_context(namespace, request, snapshot, budget)
