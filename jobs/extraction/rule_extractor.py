@@ -27,7 +27,6 @@ from recollect.jobs.extraction.statement_modality import confidence_factor, is_r
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import (
     AMONG_PEOPLE_RULE_MIN,
-    DOUBTFUL_RULE_MIN,
     END_SIGNS,
     RULE_MIN,
     Embed,
@@ -142,10 +141,8 @@ def extract_by_rules(
     message_sentences = sentences(own)
     yield from _questions(message, message_sentences if own == message.text else sentences(message.text))
     to_assistant = conversation is None or conversation.has_assistant
-    is_alone = True
     if conversation is not None:
         conversation.join(message.speaker)
-        is_alone = conversation.is_alone(message.speaker)
     read = read_sentences(
         [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
     )
@@ -164,9 +161,7 @@ def extract_by_rules(
             items += _read_sentence(message, sentence, before, vectors=vectors, withdraws=withdraws, may_like=may_like)
         to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
         if not to_other:
-            instructions = [
-                *_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant, is_alone=is_alone)
-            ]
+            instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
             # Another author gives the assistant no instructions, and those of a play end with it.
             if instructions and not (is_pasted(event_text) or is_role_play(event_text)):
                 # `Don't ever delete files` is not what its speaker likes.
@@ -201,11 +196,9 @@ def _read_instructions(
     items: Sequence[ExtractedItem],
     *,
     to_assistant: bool,
-    is_alone: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the standing instruction that the reader finds in a sentence, unless the sentence withdraws one."""
-    # In a long message, `answer in English` is about the task at hand; with others there, it may be meant for them.
-    least = RULE_MIN if is_alone and is_talk(message.text) else DOUBTFUL_RULE_MIN
+    least = RULE_MIN
     if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
