@@ -45,7 +45,7 @@ def _not_needed(
 ) -> list[DroppedCandidate]:
     """Return the messages after the first `count` as dropped candidates."""
     versions = context.episodes.versions[ranked.candidates.rows[distinct.candidates[count:]]].tolist()
-    reason = f"the {count} messages before it are enough"
+    reason = "the messages before it are enough"
     return [
         DroppedCandidate(context.snapshot.episodes.details(version).id, "episode", probability, reason)
         for version, probability in zip(versions, probabilities[count:].tolist(), strict=True)
