@@ -152,10 +152,12 @@ def _session_item(context: SearchContext, session: RecentSession, rank: int, cov
     """Return what a session was about; None when its users said nothing but fillers."""
     episodes = context.snapshot.episodes
     hidden = context.hidden
+    # A message of which something has ended, such as a rule that was withdrawn, does not say what holds now.
+    left_out = hidden.ids | context.index.knowledge.outdated
     turns = [
         row
         for row in episodes.session_user_turns(session.id, limit=_MESSAGES_READ)
-        if row.id not in covered and row.id not in hidden.ids
+        if row.id not in covered and row.id not in left_out
     ]
     rows = _representative(turns, context)
     if session.id in hidden.sessions:
