@@ -14,9 +14,9 @@ from recollect.projections.projection_settings import DEFAULT_MODEL
 
 #: The lowest probability of an answer: to a question, and of what helps in a turn of a conversation; of an item of
 #: knowledge that answers a question in place of messages.
-ANSWER_MIN = 0.07
+ANSWER_MIN = 0.15
 PASSIVE_ANSWER_MIN = 0.5
-KNOWN_MIN = 0.07
+KNOWN_MIN = 0.15
 #: The lowest probability of an answer to what is worded as small talk, as a task, or without a topic.
 DOUBTFUL_ANSWER_MIN = 0.5
 #: The share of the probability of all candidates that may be left out.
