@@ -12,7 +12,6 @@ from recollect.api.retrieval.knowledge_search import KnowledgeMatch
 from recollect.api.retrieval.ranking.choice import (
     ANSWER_MIN,
     DOUBTFUL_ANSWER_MIN,
-    KNOWN_MIN,
     PASSIVE_ANSWER_MIN,
     Choice,
     enough,
@@ -32,12 +31,16 @@ def chosen_messages(context: SearchContext, choice: Choice, dropped: list[Droppe
     distinct = distinct_episodes(context, ranked, 2 * request.limit)
     probabilities = choice.probabilities[distinct.positions]
     if request.gate:
-        # "Remember when …" asks for a memory, as a question does.
-        is_passive = request.mode == "passive" and not context.query.intent.remember
-        count = enough(probabilities, passive=is_passive)
+        count = enough(probabilities, passive=_is_turn(context))
         dropped += _not_needed(context, ranked, distinct, probabilities, count)
         distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
+    # In the order of the ranking, whose first message is right as often; so the probabilities belong to the places.
     return episode_items(context, ranked, distinct.by(ranked.scores), probabilities)
+
+
+def _is_turn(context: SearchContext) -> bool:
+    """Return whether nothing is asked for; "remember when …" asks for a memory, as a question does."""
+    return context.request.mode == "passive" and not context.query.intent.remember
 
 
 def _not_needed(
@@ -54,12 +57,12 @@ def _not_needed(
 
 def answers(context: SearchContext, choice: Choice, matches: Sequence[KnowledgeMatch]) -> bool:
     """Return whether memory has an answer, in a message or in what is known; for a turn, whether a message helps."""
-    knowledge = max((match.probability for match in matches if not match.required), default=0.0)
-    answer_min, passive = context.settings.gate_answer_min, context.request.mode == "passive"
+    answer_min, is_turn = context.settings.gate_answer_min, _is_turn(context)
     if answer_min is None:
         answer_min = ANSWER_MIN if asks_memory(context.query) else DOUBTFUL_ANSWER_MIN
-        answer_min = PASSIVE_ANSWER_MIN if passive else answer_min
-    return choice.answer >= answer_min or (knowledge >= max(KNOWN_MIN, answer_min) and not passive)
+        answer_min = PASSIVE_ANSWER_MIN if is_turn else answer_min
+    knowledge = max((match.probability for match in matches if not match.required), default=0.0)
+    return choice.answer >= answer_min or (knowledge >= answer_min and not is_turn)
 
 
 def asks_memory(query: Query) -> bool:

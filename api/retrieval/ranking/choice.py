@@ -12,11 +12,10 @@ from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
-#: The lowest probability of an answer: to a question, and of what helps in a turn of a conversation; of an item of
-#: knowledge that answers a question in place of messages.
+#: The lowest probability of an answer: to a question, by messages or by knowledge; of what helps in a turn of a
+#: conversation.
 ANSWER_MIN = 0.15
 PASSIVE_ANSWER_MIN = 0.5
-KNOWN_MIN = 0.15
 #: The lowest probability of an answer to what is worded as small talk, as a task, or without a topic.
 DOUBTFUL_ANSWER_MIN = 0.5
 #: The share of the probability of all candidates that may be left out.
