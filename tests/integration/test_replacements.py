@@ -13,8 +13,9 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.changes import find_changes
-from recollect.jobs.extraction.statements import Embed, read_sentences
+from recollect.jobs.extraction.statements import read_sentences
 from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
 Facts = Callable[..., set[tuple[str, str, str]]]
