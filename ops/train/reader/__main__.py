@@ -132,8 +132,9 @@ def _arrays(name: str, words: Matrix, bias: Matrix) -> dict[str, NDArray[Any]]:
 
 def blended(arrays: dict[str, NDArray[Any]], heads: dict[str, NDArray[Any]], share: float) -> dict[str, NDArray[Any]]:
     """Return the model whose scores are a share of those of the words and the rest of those of the encoder's heads."""
-    words: Matrix = arrays["words_words"] * arrays["words_scale"] * share
-    both = _arrays("both", words, share * arrays["words_bias"] + (1 - share) * heads["bias"])
+    words: Any = arrays["words_words"] * arrays["words_scale"] * share
+    bias: Any = share * arrays["words_bias"] + (1 - share) * heads["bias"]
+    both = _arrays("both", words, bias)
     return arrays | both | {"both_vectors": ((1 - share) * heads["vectors"]).astype(np.float16)}
 
 
