@@ -207,6 +207,9 @@ class NamespaceSearch:
 def _passes(context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
     """Return whether the gate lets a result pass; a question about a participant always gets the best items."""
     query, answer_min = context.query, context.settings.gate_answer_min
+    if query.intent.small_talk:
+        # Words alone cannot tell thanks from an answer with the same words.
+        return False
     if asks_memory(query) and query.participants and context.request.mode == "active":
         return True
     if answer_min is None:

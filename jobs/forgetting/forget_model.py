@@ -1,6 +1,6 @@
 """Forget model: how likely a sentence asks to forget something, and which earlier sentences it names.
 
-A logit of its words reads whether a sentence asks, beside the statement reader (`forget_requests.py`). A small
+A logit of its words reads whether a sentence asks, with the statement reader (`forget_requests.py`). A small
 network compares the request with each earlier sentence, by the vectors of their words and by its own table of words.
 `ops/train/forgetting` learns the weights; its README has the figures.
 """

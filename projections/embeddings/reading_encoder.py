@@ -26,7 +26,7 @@ def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
     None unless `embedder`, the embedding model in use, is the default one, and both are ready: words decide alone then.
 
     Parameters:
-        waits: whether to wait while the encoder loads, as jobs do; nobody who waits for an answer should.
+        waits: whether to wait while the encoder loads, as jobs do; an append and a retrieval do not.
     """
     if embedder.name != DEFAULT_MODEL or embedder.state != "ready":
         return None
