@@ -22,8 +22,13 @@ def test_its_vectors_are_others_of_the_same_tokens(embedder: SentenceEmbedder, e
 def test_who_waits_for_an_answer_does_not_wait_for_it_to_load(
     embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading_encoder, "_encoder", lambda _: SentenceEmbedder(READING_MODEL))
-    monkeypatch.setattr(SentenceEmbedder, "start", lambda _: None)
+    def not_loaded(_: str) -> SentenceEmbedder:
+        return SentenceEmbedder(READING_MODEL)
+
+    def does_not_load(_: SentenceEmbedder) -> None: ...
+
+    monkeypatch.setattr(reading_encoder, "_encoder", not_loaded)
+    monkeypatch.setattr(SentenceEmbedder, "start", does_not_load)
     assert reading_embed(embedder, waits=False) is None
 
 
