@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from recollect.api.retrieval.answer.prompt_context import DATED_SOURCES_MAX
 from recollect.api.retrieval.contract.result import Item, Later
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.whose_words import speakers_of
@@ -14,10 +15,22 @@ from recollect.events.intake.quarantine import TRUST, Provenance, is_imported, l
 from recollect.projections.queries.episode_writers import Writer, writer_of
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.later_statements import LaterStatement
+from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.text.sentences import iterate_sentences, sentence_bounds, split_sentences
 from recollect.projections.text.statement_lines import reads_well
 from recollect.projections.text.stems import content_stems
 from recollect.projections.text.words import content_words
+
+
+def named_dates(context: SearchContext, items: Sequence[Item]) -> dict[tuple[str, str], list[NamedDate]]:
+    """Return the dates that the messages behind the items of the namespace name, by namespace and id of the message."""
+    own = [item.source_events[:DATED_SOURCES_MAX] for item in items if item.namespace == context.namespace]
+    through = context.snapshot.progress.job_cursor("extraction")
+    ids = [*{id for sources in own for id in sources}]
+    return {
+        (context.namespace, id): dates
+        for id, dates in context.snapshot.episodes.named_dates(ids, through=through).items()
+    }
 
 
 def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:

@@ -59,6 +59,7 @@ from recollect.api.retrieval.ranking.search_result import SearchResult, shared_r
 from recollect.api.retrieval.recall_telemetry import TraceIds, record_recall, trace_recall
 from recollect.api.retrieval.repeated_statements import without_repetitions
 from recollect.api.retrieval.restricted_memories import without_hidden
+from recollect.api.retrieval.result_items import named_dates
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, adjusted_request, conversation_state
@@ -430,7 +431,7 @@ class Retriever:
         answer.results = (replace(results[0], dropped=[*results[0].dropped, *repetitions]), *results[1:])
         items = secret_filter.items([cut_long_text(item, context.query.words) for item in candidates])
         answer.selected = tuple(items)
-        occasion = Occasion(now=context.asked_at, channel=answer.state.channel)
+        occasion = Occasion(now=context.asked_at, channel=answer.state.channel, named_dates=named_dates(context, items))
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
         shares, words, tokens = self._settings.context_shares, context.query.words, request.budget_tokens
         lines = fit_to_budget(items, tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -35,8 +35,8 @@ from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.extraction.comparison import Floats, Vectors
-from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
+from recollect.jobs.extraction.comparison import Floats
+from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
 from recollect.jobs.extraction.rule_extractor import (
     SECONDS_MAX,
@@ -48,12 +48,11 @@ from recollect.jobs.extraction.rule_extractor import (
 )
 from recollect.jobs.job_settings import QUIET_US
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
+from recollect.projections.embeddings.reading_encoder import reading_embed, window_reader
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.projector.stated_fact import voice_of
-from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
@@ -159,14 +158,21 @@ def _extract_items(
     has_assistant = any(message.is_assistant for message in messages)
     speakers = {message.speaker for message in messages if not message.is_assistant}
     messages = [*outside_of_play(messages, conversations)]
-    embed = reading_embed(context.vectors().embedder)
+    embedder = context.vectors().embedder
+    extract = partial(
+        extract_by_rules,
+        seconds_max=seconds_max,
+        embed=reading_embed(embedder),
+        vectors=vectors,
+        read_windows=window_reader(embedder),
+    )
     for message in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
         conversation = conversations.of(message.session_id)
         # Who talks alone talks to an assistant whose answers are not recorded.
         conversation.has_assistant |= has_assistant or (len(speakers) == 1 and conversation.is_alone(message.speaker))
-        items += _extract_by_rules(namespace, message, before, conversation, embed, seconds_max, vectors)
+        items += _extract_by_rules(namespace, message, partial(extract, message, before, conversation=conversation))
     return items + extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
 
 
@@ -202,21 +208,12 @@ def _trained_embedder(context: JobContext) -> Embedder | None:
 
 
 def _extract_by_rules(
-    namespace: str,
-    message: IncomingMessage,
-    before: list[PriorStatement],
-    conversation: Conversation,
-    embed: Embed | None,
-    seconds_max: float,
-    vectors: Vectors | None,
+    namespace: str, message: IncomingMessage, extract: Callable[[], Iterable[ExtractedItem]]
 ) -> list[ExtractedItem]:
-    """Return the items that the rules read in a message within `seconds_max`, at most `_ITEMS_MAX`."""
+    """Return the items that the rules read in a message within the time they have, at most `_ITEMS_MAX`."""
     items: list[ExtractedItem] = []
     try:
-        extracted = extract_by_rules(
-            message, before, seconds_max=seconds_max, conversation=conversation, embed=embed, vectors=vectors
-        )
-        items.extend(islice((_said_by(message.speaker, item) for item in extracted), _ITEMS_MAX))
+        items.extend(islice((_said_by(message.speaker, item) for item in extract()), _ITEMS_MAX))
     except ExtractionTimeout:
         _logger.warning(
             "Extraction of a message in namespace %.12s took too long; the rest of the message is left out.",

@@ -35,7 +35,7 @@ from recollect.jobs.extraction.statements import (
 )
 from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.queries.knowledge_queries import PriorStatement
-from recollect.projections.text.date_reading import names_date, read_dates
+from recollect.projections.text.date_reading import ReadWindows, names_date, read_dates
 from recollect.projections.text.stems import content_stems
 
 Item = dict[str, Any]
@@ -116,6 +116,7 @@ def extract_by_rules(
     conversation: Conversation | None = None,
     embed: Embed | None = None,
     vectors: Vectors | None = None,
+    read_windows: ReadWindows | None = None,
 ) -> Iterator[ExtractedItem]:
     """Yield the items that the rules read in a message, or in the beginning and end of a long message.
 
@@ -126,6 +127,7 @@ def extract_by_rules(
         conversation: the state of the session, which the message changes; None: the message stands alone.
         embed: returns the embeddings of sentences; None: words decide alone what is worth keeping.
         vectors: of texts, for the comparison of a sentence with earlier statements; None: its words decide.
+        read_windows: returns the vectors of the words around dates; None: words decide alone what they mean.
 
     Raises:
         ExtractionTimeout: the processor time is used up.
@@ -134,7 +136,7 @@ def extract_by_rules(
     end = time.thread_time() + seconds_max if is_long else 0.0
     event_text = message.text
     message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
-    yield from _dates(message)
+    yield from _dates(message, read_windows)
     if message.is_assistant:
         return
     own = own_words(message.text, message.speaker)
@@ -180,9 +182,9 @@ def _questions(message: IncomingMessage, said: Iterable[Sentence]) -> Iterator[E
             yield ExtractedItem("questions", {"source_event": message.event_id, "text": sentence.text + "?"})
 
 
-def _dates(message: IncomingMessage) -> Iterator[ExtractedItem]:
+def _dates(message: IncomingMessage, read_windows: ReadWindows | None) -> Iterator[ExtractedItem]:
     """Yield the dates that a message mentions: every range that its words may mean, with its probability."""
-    for date in read_dates(message.text, message.sent_at):
+    for date in read_dates(message.text, message.sent_at, read_windows=read_windows):
         for start, end, probability in date.candidates:
             if probability >= _DATE_PROBABILITY_MIN:
                 item = {"source_event": message.event_id, "text": date.words, "start": start, "end": end}

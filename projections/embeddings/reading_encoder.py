@@ -1,7 +1,8 @@
-"""Reading encoder: the encoder of sentences whose vectors the trained readers of messages read.
+"""Reading encoders: the encoders of sentences whose vectors the trained readers of messages and of dates read.
 
-It is the default embedding model with an adapter that was trained with the readers. The vectors of the default model
-say what a sentence is about; those of the encoder also say what it does: states, asks, instructs, jokes.
+Each is the default embedding model with an adapter that was trained with its reader. The vectors of the default model
+say what a sentence is about; those of the encoders also say what it does (states, asks, instructs, jokes), and of which
+time it speaks.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.projections.embeddings.embedder import Embedder, SentenceEmbedder
 from recollect.projections.embeddings.model_runtime import RuntimeName
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
-from recollect.projections.projection_settings import DEFAULT_MODEL, READING_MODEL
+from recollect.projections.projection_settings import DATES_MODEL, DEFAULT_MODEL, READING_MODEL
+from recollect.projections.text.date_reading import ReadWindows, Window
 
 #: Returns the embeddings of sentences.
 Embed = Callable[[Sequence[str]], list[TokenEmbedding]]
@@ -21,16 +26,37 @@ _LOAD_SECONDS_MAX = 60.0
 
 
 def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
-    """Return the embedding of sentences by the reading encoder.
+    """Return the embedding of sentences for the readers of messages.
 
     None unless `embedder`, the embedding model in use, is the default one, and both are ready: words decide alone then.
 
     Parameters:
         waits: whether to wait while the encoder loads, as jobs do; an append and a retrieval do not.
     """
+    return _embed(READING_MODEL, embedder, waits=waits)
+
+
+def window_reader(embedder: Embedder) -> ReadWindows | None:
+    """Return the reading of the words around dates; waits for its encoder. None as of `reading_embed`."""
+    embed = _embed(DATES_MODEL, embedder, waits=True)
+    return None if embed is None else lambda windows: _vectors(windows, embed)
+
+
+def _vectors(windows: Sequence[Window], embed: Embed) -> NDArray[np.float32]:
+    """Return of each window the mean vector of the tokens of its expression, and its own: one row each."""
+    rows: list[NDArray[np.float32]] = []
+    for window, embedding in zip(windows, embed([window.text for window in windows]), strict=True):
+        inside = [first < window.end and window.start < after for first, after in embedding.spans]
+        # An expression behind the longest text of the model has no tokens.
+        tokens = embedding.tokens[inside] if any(inside) else embedding.tokens
+        rows.append(np.concatenate([tokens.mean(axis=0), embedding.vector]))
+    return np.stack(rows)
+
+
+def _embed(model: str, embedder: Embedder, *, waits: bool) -> Embed | None:
     if embedder.name != DEFAULT_MODEL or embedder.state != "ready":
         return None
-    encoder = _encoder(embedder.runtime)
+    encoder = _encoder(model, embedder.runtime)
     encoder.start()
     if not encoder.wait_ready(_LOAD_SECONDS_MAX if waits else 0):
         return None
@@ -38,6 +64,6 @@ def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
 
 
 @cache
-def _encoder(runtime: RuntimeName) -> SentenceEmbedder:
-    """Return the encoder of this process on the runtime of the embedding model."""
-    return SentenceEmbedder(READING_MODEL, runtime if runtime in ("openvino", "torch") else "auto")
+def _encoder(model: str, runtime: RuntimeName) -> SentenceEmbedder:
+    """Return an encoder of this process on the runtime of the embedding model."""
+    return SentenceEmbedder(model, runtime if runtime in ("openvino", "torch") else "auto")

@@ -13,6 +13,7 @@ from recollect.projections.queries.queried_episodes import (
     EpisodeDetails,
     EpisodeRow,
     EpisodeToEmbed,
+    NamedDate,
     SpokenAfter,
     SpokenText,
     SummaryRow,
@@ -131,6 +132,11 @@ SELECT version, probability FROM naming JOIN episodes ON episodes.id = event_id
 UNION ALL SELECT source, probability FROM naming JOIN episode_sources ON episode_sources.id = event_id
 UNION ALL SELECT version, probability FROM naming JOIN episode_sources ON episode_sources.id = event_id
 """
+# The dates that messages name, with an empty row for a message that names none.
+_NAMED_DATES = """
+SELECT id, date_mentions.text, start_us, end_us, probability
+FROM episodes LEFT JOIN date_mentions ON event_id = id WHERE version <= ? AND id IN (%s) ORDER BY key
+"""
 # The sources of a summary, and whether each is an active one that has expired.
 _EXPIRED_SOURCES = """
 SELECT source, status = 'active' AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.version = source)
@@ -223,6 +229,20 @@ class EpisodeQueries:
     def said(self, episode_id: str) -> tuple[int, str] | None:
         """Return the time and the text of a message that may be shown; None without one."""
         return self._connection.execute(_SAID, (episode_id,)).fetchone()
+
+    def named_dates(self, episode_ids: Sequence[str], *, through: int) -> dict[str, list[NamedDate]]:
+        """Return the dates that messages name, the empty list for a message without one.
+
+        Parameters:
+            through: the version of the last message that was read for dates; later ones are left out.
+        """
+        rows = fetch_tuples(self._connection, _NAMED_DATES % placeholders(len(episode_ids)), (through, *episode_ids))
+        dates: dict[str, list[NamedDate]] = {}
+        for id, *date in rows:
+            of_message = dates.setdefault(id, [])
+            if date[0] is not None:
+                of_message.append(NamedDate(*date))
+        return dates
 
     def details(self, version: int) -> EpisodeDetails:
         """Return the episode of a version.

@@ -39,6 +39,16 @@ class EpisodeRow:
         return f"{self.text} ({self.caption})" if self.caption else self.text
 
 
+class NamedDate(NamedTuple):
+    """A range of time that the words of a message may mean."""
+
+    words: str
+    start_us: int
+    #: Exclusive.
+    end_us: int
+    probability: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryRow:
     """A summary: an episode of the tier compressed or distilled."""

@@ -235,6 +235,7 @@ CREATE TABLE date_mentions (
     probability REAL NOT NULL
 ) STRICT;
 CREATE INDEX date_mentions_by_time ON date_mentions (start_us);
+CREATE INDEX date_mentions_by_event ON date_mentions (event_id);
 CREATE TABLE questions (
     key      INTEGER PRIMARY KEY AUTOINCREMENT,
     event_id TEXT    NOT NULL,

@@ -3,17 +3,19 @@
 Every expression that may be a date has candidates: the Fridays before and after a message for `on Friday`, a day of the
 years around for `15 July`; and one more candidate, that it names no date, or none whose year is known. The probability
 of each is a multinomial logit of what the words around say: `date_cues` names them, `date_weights.json` weighs them,
-and `ops/train/dates` learns the weights from labelled sentences.
+and `ops/train/dates` learns the weights from labelled sentences. Where an encoder reads the words as well, its vectors
+are inputs of the logit too, with the weights of `date_vector_weights.npz`.
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from importlib.resources import files
+from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +28,7 @@ from recollect.projections.text.date_surroundings import unshown
 from recollect.projections.text.sentence_language import Language
 
 #: The probability from which a date is shown and used as a fact. Of held-out labels, 99 % of the dates from here on
-#: were right (`ops/train/dates`, cross-validation).
+#: were right (`ops/train/dates`).
 SURE = 0.98
 #: What the probabilities of an expression that is never shown are multiplied by.
 _UNSHOWN = 0.9
@@ -58,6 +60,22 @@ _EXPRESSION_CHARS_MAX = 200
 #: Characters between a date with a year and one that has the same year: `January 16 - February 15, 2024`.
 _LINKED_CHARS = 60
 _LINKED_DAYS = 183
+#: Characters around an expression that an encoder reads, and expressions of a text with more of which it reads none.
+_BEFORE_CHARS, _AFTER_CHARS = 160, 110
+_WINDOWS_MAX = 40
+
+
+class Window(NamedTuple):
+    """An expression that may be a date, with the words around it on its line."""
+
+    text: str
+    #: The characters of the expression in `text`.
+    start: int
+    end: int
+
+
+#: Returns the vectors of windows, one row each; `embeddings.reading_encoder` makes it.
+ReadWindows = Callable[[Sequence[Window]], NDArray[np.float32]]
 
 
 class Candidate(NamedTuple):
@@ -92,23 +110,42 @@ class _Weights(NamedTuple):
     cues: dict[str, int]
     #: Weights, shape (cues, features).
     rows: NDArray[np.float64]
+    #: Weights of the vector of a window, shape (dimensions, features); None: the words decide alone.
+    vectors: NDArray[np.float64] | None = None
 
 
 @cache
-def _weights() -> _Weights:
-    """Return the weights of the package."""
+def _word_weights() -> _Weights:
+    """Return the weights of the words alone."""
     table = json.loads(files(__package__).joinpath("date_weights.json").read_text(encoding="utf-8"))
     rows: dict[str, list[float]] = table["weights"]
     return _Weights({cue: row for row, cue in enumerate(rows)}, np.array([*rows.values()], np.float64))
 
 
-def read_dates(text: str, sent_at: datetime, *, language: Language | None = None, leaning: int = 0) -> list[ReadDate]:
+@cache
+def _vector_weights() -> _Weights:
+    """Return the weights of words and vectors together."""
+    with np.load(BytesIO(files(__package__).joinpath("date_vector_weights.npz").read_bytes())) as arrays:
+        cues = bytes(arrays["cues"]).decode().split("\n")
+        rows, vectors = (arrays[name].astype(np.float64) for name in ("rows", "vectors"))
+    return _Weights({cue: row for row, cue in enumerate(cues)}, rows, vectors)
+
+
+def read_dates(
+    text: str,
+    sent_at: datetime,
+    *,
+    language: Language | None = None,
+    leaning: int = 0,
+    read_windows: ReadWindows | None = None,
+) -> list[ReadDate]:
     """Return the dates in `text`, in order and without overlaps.
 
     Parameters:
         sent_at: the time of the message, aware; days are those of its time zone, and the ranges have this zone.
         language: the language of the text, when it is known; None: it is found by its words.
         leaning: -1 for a question, which is about the past unless its words say otherwise; 1 for one about plans.
+        read_windows: returns the vectors of the words around the dates; None: the words decide alone.
     """
     try:
         readings = possible_dates(text, sent_at, language)
@@ -117,8 +154,15 @@ def read_dates(text: str, sent_at: datetime, *, language: Language | None = None
         return []
     dates: list[ReadDate] = []
     is_unshown = unshown(text, readings)
+    vectors = None
+    if read_windows is not None and 0 < len(readings) <= _WINDOWS_MAX:
+        vectors = read_windows([window_of(text, reading) for reading in readings])
     for place, reading in enumerate(readings):
-        probabilities = _probabilities(text, reading, readings, leaning)
+        scores = _scores(text, reading, readings, None if vectors is None else vectors[place])
+        if leaning:
+            scores += _leaning(reading, leaning)
+        odds = np.exp(scores - scores.max())
+        probabilities = (odds / odds.sum())[1:]
         if is_unshown(place):
             probabilities *= _UNSHOWN
         candidates = sorted(zip(probabilities, reading.candidates, strict=True), key=lambda pair: (-pair[0], pair[1]))
@@ -143,16 +187,24 @@ def _midnight(day: date, sent_at: datetime) -> datetime:
     return datetime.combine(day, time(), sent_at.tzinfo)
 
 
-def _probabilities(text: str, reading: Reading, readings: Sequence[Reading], leaning: int) -> NDArray[np.float64]:
-    """Return the probability of each candidate, shape (candidates,)."""
-    weights = _weights()
+def window_of(text: str, reading: Reading) -> Window:
+    """Return an expression with the words around it that an encoder reads."""
+    start = max(0, reading.start - _BEFORE_CHARS, text.rfind("\n", 0, reading.start) + 1)
+    line_end = text.find("\n", reading.end)
+    end = min(reading.end + _AFTER_CHARS, len(text) if line_end < 0 else line_end)
+    return Window(text[start:end], reading.start - start, reading.end - start)
+
+
+def _scores(
+    text: str, reading: Reading, readings: Sequence[Reading], vector: NDArray[np.float32] | None
+) -> NDArray[np.float64]:
+    """Return the scores of no date and of each candidate, shape (1 + candidates,): logarithms of their odds."""
+    weights = _word_weights() if vector is None else _vector_weights()
     rows = [row for cue in cues_of(text, reading) if (row := weights.cues.get(cue)) is not None]
-    matrix = features_of(reading, readings)
-    scores = matrix @ weights.rows[rows].sum(axis=0)
-    if leaning:
-        scores += _leaning(reading, leaning)
-    odds = np.exp(scores - scores.max())
-    return (odds / odds.sum())[1:]
+    of_features = weights.rows[rows].sum(axis=0)
+    if vector is not None and weights.vectors is not None:
+        of_features = of_features + vector @ weights.vectors
+    return features_of(reading, readings) @ of_features
 
 
 #: The odds against a date on the side that a question does not ask about, as a logarithm.

@@ -1,4 +1,4 @@
-"""The reading encoder: the default model with an adapter, for the trained readers of messages."""
+"""The reading encoders: the default model with adapters, for the trained readers of messages and of dates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from recollect.projections.embeddings import reading_encoder
 from recollect.projections.embeddings.embedder import NoEmbedder, SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
 from recollect.projections.embeddings.stretches import Stretch
-from recollect.projections.projection_settings import READING_MODEL
 
 _SENTENCE = "From now on, answer me in French."
 
@@ -22,8 +21,8 @@ def test_its_vectors_are_others_of_the_same_tokens(embedder: SentenceEmbedder, e
 def test_who_waits_for_an_answer_does_not_wait_for_it_to_load(
     embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def not_loaded(_: str) -> SentenceEmbedder:
-        return SentenceEmbedder(READING_MODEL)
+    def not_loaded(model: str, _: str) -> SentenceEmbedder:
+        return SentenceEmbedder(model)
 
     def does_not_load(_: SentenceEmbedder) -> None: ...
 

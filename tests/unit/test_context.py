@@ -15,6 +15,7 @@ from recollect.api.retrieval.contract.result import Item, Later
 from recollect.api.settings import RetrievalSettings
 from recollect.events.envelope import datetime_of
 from recollect.events.intake.recalled_context import strip_recalled
+from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.text.prompt_fence import CLOSING, OPENING, disable_tags
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -310,6 +311,30 @@ def test_at_most_three_dates_of_a_line_are_shown_and_the_words_stay_as_they_were
     dated = with_dates(text, _NOW.now)
     assert dated.count("(1970-01-14)") == 3
     assert dated.replace(" (1970-01-14)", "") == text
+
+
+def test_dates_that_were_read_before_stand_after_their_words() -> None:
+    def named(words: str, first_day: int, probability: float = 1.0, days: int = 1) -> NamedDate:
+        return NamedDate(words, first_day * _DAY_US, (first_day + days) * _DAY_US, probability)
+
+    text = "on the 7th he leaves, back on the 9th; on the 9th we eat at the Lamb, the week after she comes"
+    dates = [
+        named("on the 7th", 6),
+        named("on the 9th", 8),
+        named("on the 9th", 8, 0.99),
+        named("the week after", 12, 0.9),
+    ]
+    dated = with_dates(text, _NOW.now, dates)
+    assert dated.startswith(
+        "on the 7th (1970-01-07) he leaves, back on the 9th (1970-01-09); on the 9th (1970-01-09) we"
+    )
+    assert dated.endswith("the week after she comes")
+    assert with_dates(text, _NOW.now, [*dates, named("on the 9th", 39)]).count("1970-") == 1
+    assert with_dates("yesterday we met", _NOW.now, []) == "yesterday we met"
+    occasion = Occasion(now=_NOW.now, named_dates={("n", "e1"): dates})
+    message = replace(episode(text, day=3), namespace="n", source_events=("e1",), id="e1")
+    assert "on the 7th (1970-01-07)" in context([message], occasion=occasion)
+    assert "on the 7th (" not in context([replace(message, namespace="other")], occasion=occasion)
 
 
 def test_a_fact_says_since_when_it_holds_or_when_it_was_said() -> None:

@@ -19,6 +19,7 @@ from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item, Later
 from recollect.events.envelope import rfc3339
 from recollect.events.local_time import fixed_zone, local_time
+from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.tokens import estimate_tokens
 
@@ -34,6 +35,8 @@ _TEXT_TOKENS_MIN = 24
 #: The share that a long line may take of the tokens which the better ones leave. Equal parts for all lines leave little
 #: of the best ones: figures in `docs/benchmarks.md`.
 _LINE_SHARE = 0.25
+#: Messages behind a fact whose dates are shown.
+DATED_SOURCES_MAX = 4
 
 Category = Literal["profile", "referenced", "history", "related", "procedures"]
 #: The order in which categories fill their shares.
@@ -50,6 +53,8 @@ class Line:
     prefix: str
     #: The text after the prefix.
     body: str
+    #: The dates that its messages name; None: they were not read yet.
+    named_dates: Sequence[NamedDate] | None = None
     #: Whether the days of its dates are in the text, or the text is shortened.
     is_final: bool = False
     #: The estimated tokens of the line and its line break.
@@ -291,7 +296,8 @@ def _line(item: Item, occasion: Occasion) -> Line:
     prefix = "- "
     if item.kind == "episode":
         prefix = f"- [{occasion.day_and_age(item.occurred_at_us, item.utc_offset)}] {single_line(item.speaker or '')}: "
-    return Line(item, category_of(item), prefix, f"{single_line(item.text)}{_notes(item)}")
+    dates = occasion.dates_of(item.namespace, item.source_events[:DATED_SOURCES_MAX])
+    return Line(item, category_of(item), prefix, f"{single_line(item.text)}{_notes(item)}", dates)
 
 
 def _dated(line: Line) -> Line:
@@ -305,8 +311,9 @@ def _dated(line: Line) -> Line:
     # Who said it is not part of the words whose dates are read.
     lead = f"{single_line(item.speaker)} said: " if item.kind == "fact" and item.speaker is not None else ""
     words = text.removeprefix(lead)
-    dated = words if sent_at_us is None else with_dates(words, local_time(sent_at_us, fixed_zone(item.utc_offset)))
-    return replace(line, body=f"{lead}{dated}{notes}", is_final=True)
+    if sent_at_us is not None:
+        words = with_dates(words, local_time(sent_at_us, fixed_zone(item.utc_offset)), line.named_dates)
+    return replace(line, body=f"{lead}{words}{notes}", is_final=True)
 
 
 def _beside_later(lines: Sequence[Line]) -> list[Line]:

@@ -5,14 +5,16 @@ Everything counts in whole days, so the same memory renders to the same bytes fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
 from recollect.events.local_time import fixed_zone, local_time, zone_label
 from recollect.events.storage.bounded_cache import BoundedCache
-from recollect.projections.text.date_reading import Candidate, read_dates
+from recollect.projections.queries.queried_episodes import NamedDate
+from recollect.projections.text.date_reading import SURE, Candidate, read_dates
 from recollect.projections.text.prompt_fence import single_line
 
 #: Characters of a text that are read for dates, and dates that are shown in one line.
@@ -21,6 +23,8 @@ _SHOWN_MAX = 3
 #: Texts whose dates are cached, about 200 bytes each: reading dates takes half a millisecond in a long message.
 _CACHED_MAX = 20_000
 _DIGEST_BYTES = 16
+#: The probability from which words mean a range rather than another one.
+_PROBABLE = 0.5
 #: What is inserted where in the texts shown last, by the digest of the text and its local time.
 _cached_insertions: BoundedCache[tuple[bytes, datetime], tuple[tuple[int, str], ...]] = BoundedCache(_CACHED_MAX)
 #: Days up to which an age is given in days, in weeks, and in months.
@@ -29,6 +33,9 @@ _IN_WEEKS_MAX = 59
 _IN_MONTHS_MAX = 730
 _MONTH_DAYS = 30.44
 _YEAR_DAYS = 365.25
+
+
+NamedDates = Mapping[tuple[str, str], Sequence[NamedDate]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +48,13 @@ class Occasion:
     channel: str | None = None
     #: The random part of the tags of the fence.
     random_part: str = ""
+    #: The dates that messages name, by namespace and id of the message; one that was not read yet is not there.
+    named_dates: NamedDates = field(default_factory=dict[tuple[str, str], Sequence[NamedDate]])
+
+    def dates_of(self, namespace: str, messages: Sequence[str]) -> list[NamedDate] | None:
+        """Return the dates that some messages name; None: they were not read yet."""
+        read = [self.named_dates[namespace, id] for id in messages if (namespace, id) in self.named_dates]
+        return [date for dates in read for date in dates] if read else None
 
     def today_line(self) -> str:
         """Return the current day, its weekday and the channel; the same for a whole day."""
@@ -99,7 +113,7 @@ def day(at_us: int, utc_offset: int) -> str:
     return local_time(at_us, fixed_zone(utc_offset)).date().isoformat()
 
 
-def with_dates(text: str, sent_at: datetime) -> str:
+def with_dates(text: str, sent_at: datetime, named: Sequence[NamedDate] | None = None) -> str:
     """Return `text` with the days of its dates after their words: `on Friday (2023-03-10)`.
 
     Only what is sure is added, and only what the words do not say themselves: not a date with its year, and not the day
@@ -107,28 +121,48 @@ def with_dates(text: str, sent_at: datetime) -> str:
 
     Parameters:
         sent_at: the local time of the message, which its dates count from.
+        named: the dates that its messages name, as they were read; None: the text is read now, by its words alone.
     """
+    insertions = _read_insertions(text, sent_at) if named is None else [*_named_insertions(text, sent_at, named)]
+    for position, words in reversed(sorted(insertions)[:_SHOWN_MAX]):
+        text = f"{text[:position]} ({words}){text[position:]}"
+    return text
+
+
+def _named_insertions(text: str, sent_at: datetime, named: Sequence[NamedDate]) -> Iterator[tuple[int, str]]:
+    """Yield the position after the words of each sure date that a message names, and what is written there."""
+    for words in dict.fromkeys(date.words for date in named):
+        probable = [date for date in named if date.words == words and date.probability >= _PROBABLE]
+        # The same words twice may mean two days.
+        if len({date.start_us for date in probable}) != 1 or min(date.probability for date in probable) < SURE:
+            continue
+        start, end = (local_time(at_us, sent_at.tzinfo or UTC) for at_us in probable[0][1:3])
+        for match in re.finditer(rf"(?<!\w){re.escape(words)}", text):
+            yield from _insertion(text, match.end(), words, Candidate(start, end, probable[0].probability), sent_at)
+
+
+def _read_insertions(text: str, sent_at: datetime) -> tuple[tuple[int, str], ...]:
+    """Return the same for the dates that the words of a text name."""
     beginning = text[:_TEXT_CHARS_MAX]
     digest = blake2b(beginning.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()
     key = (digest, sent_at.replace(tzinfo=None))
     insertions = _cached_insertions.get(key)
     if insertions is None:
-        insertions = tuple(_insertions(beginning, sent_at))[:_SHOWN_MAX]
+        insertions = tuple(
+            insertion
+            for date in read_dates(beginning, sent_at)
+            if date.sure is not None
+            for insertion in _insertion(text, date.position + len(date.words), date.words, date.sure, sent_at)
+        )
         _cached_insertions.put(key, insertions)
-    for position, words in reversed(insertions):
-        text = f"{text[:position]} ({words}){text[position:]}"
-    return text
+    return insertions
 
 
-def _insertions(text: str, sent_at: datetime) -> Iterator[tuple[int, str]]:
-    """Yield the position after the words of each date that is shown, and what is written there."""
-    for date in read_dates(text, sent_at):
-        sure = date.sure
-        if sure is None or f"{sure.start.year:04}" in date.words or _is_today(sure, sent_at):
-            continue
+def _insertion(text: str, end: int, words: str, date: Candidate, sent_at: datetime) -> Iterator[tuple[int, str]]:
+    """Yield where and what is written of a date whose words end at `end`, unless they say it themselves."""
+    if f"{date.start.year:04}" not in words and not _is_today(date, sent_at):
         # `Tuesday's` is one word.
-        end = date.position + len(date.words)
-        yield end + 2 * text.startswith(("'s", "’s"), end), _range(sure)
+        yield end + 2 * text.startswith(("'s", "’s"), end), _range(date)
 
 
 def _is_today(date: Candidate, sent_at: datetime) -> bool:

@@ -53,8 +53,8 @@ def patterned_texts() -> Iterator[LabelledText]:
 def _sentence(id: str, language: str, time: str, frame: str, said: datetime, chance: random.Random) -> LabelledText:
     """Return a sentence of a frame with the label of its date."""
     before, slot, after = re.split(r"\{(.+)\}", frame)
-    if slot[0] in "=!":
-        return _literal(id, (before, slot[1:], after), said, is_date=slot[0] == "=")
+    if slot[0] in "=!~":
+        return _literal(id, (before, slot[1:], after), said, time if slot[0] == "~" else slot[0])
     sign = -1 if time == "past" else 1
     days = min(_DAYS_MAX, 1 + int(chance.expovariate(1 / _DAYS_MEAN)))
     day = said.date() + timedelta(days=sign * days)
@@ -76,16 +76,24 @@ def _sentence(id: str, language: str, time: str, frame: str, said: datetime, cha
     )
 
 
-def _literal(id: str, parts: tuple[str, str, str], said: datetime, *, is_date: bool) -> LabelledText:
-    """Return a sentence whose words mean the first of their ranges, or no date."""
+def _literal(id: str, parts: tuple[str, str, str], said: datetime, time: str) -> LabelledText:
+    """Return a sentence whose words mean one of their ranges, or no date.
+
+    Parameters:
+        time: `=`: they mean the first range; `past`, `ahead`: the nearest one on this side; `!`: no date.
+    """
     before, words, after = parts
     text, start, end = before + words + after, len(before), len(before) + len(words)
     spans: list[tuple[date, date]] = []
-    for reading in possible_dates(text, said) if is_date else ():
+    for reading in possible_dates(text, said) if time != "!" else ():
         if reading.start < end and start < reading.end:
             first, last = reading.candidates[0]
+            if time == "ahead":
+                first, last = min(span for span in reading.candidates if span[0] > said.date())
+            elif time == "past":
+                first, last = max(span for span in reading.candidates if span[1] <= said.date())
             spans.append((first, last - timedelta(days=1)))
-    return LabelledText(id, text, said, [Label(start, end, "sure" if is_date else "none", tuple(spans))], False)
+    return LabelledText(id, text, said, [Label(start, end, "none" if time == "!" else "sure", tuple(spans))], False)
 
 
 def _month(language: str, day: date, *, bare: bool, chance: random.Random) -> str:

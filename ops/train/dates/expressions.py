@@ -1,0 +1,92 @@
+"""Expressions: what may be a date in the labelled texts, with what it means, as both models are trained on it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import NamedTuple
+
+import numpy as np
+from label_files import LabelledText
+from numpy.typing import NDArray
+
+from recollect.projections.text.calendar_ranges import Range
+from recollect.projections.text.date_cues import cues_of
+from recollect.projections.text.date_patterns import possible_dates
+from recollect.projections.text.date_reading import Window, features_of, window_of
+
+Matrix = NDArray[np.float64]
+#: Weight of an expression that a completely labelled text has no label for: it is no date.
+_UNLABELLED_WEIGHT = 0.5
+#: Days between the beginnings and the ends of two ranges that mean the same.
+_NEAR_DAYS = 4
+
+
+class Expression(NamedTuple):
+    """An expression with what it means."""
+
+    #: Number of the text, which is held out with all its expressions.
+    text: int
+    #: The expression with its surroundings, which an encoder reads.
+    window: Window
+    cues: list[str]
+    features: Matrix
+    #: The probability that each row of the features should have.
+    target: Matrix
+    weight: float
+    #: `sure`, `unsure`, `none`, `yearless` or `unlabelled`.
+    what: str
+    said: date
+
+    def __str__(self) -> str:
+        """Return the day, and the expression in brackets."""
+        text, start, end = self.window
+        return f"{self.said} {text[:start]}[{text[start:end]}]{text[end:]}"
+
+
+def expressions_of(texts: list[LabelledText], weight: float = 1.0) -> tuple[list[Expression], int]:
+    """Return the expressions of the texts, each with a weight, and the number of sure dates without an expression."""
+    expressions: list[Expression] = []
+    missed = 0
+    for number, item in enumerate(texts):
+        readings = possible_dates(item.text, item.said)
+        missed += sum(
+            label.what == "sure"
+            and not any(reading.start < label.end and label.start < reading.end for reading in readings)
+            for label in item.labels
+        )
+        for reading in readings:
+            labels = [label for label in item.labels if reading.start < label.end and label.start < reading.end]
+            if not labels and not item.complete:
+                continue
+            ranges = {span for label in labels for span in label.ranges}
+            spans = [(first, last - timedelta(days=1)) for first, last in reading.candidates]
+            is_right = [span in ranges for span in spans]
+            if not any(is_right):
+                is_right = [_is_near(span, ranges) for span in spans]
+            target = np.array([not any(is_right), *is_right], np.float64)
+            target /= target.sum()
+            what = labels[0].what if labels else "unlabelled"
+            if what == "unsure":
+                target = 0.5 * target + 0.5 * np.eye(len(target))[0]
+            expressions.append(
+                Expression(
+                    text=number,
+                    window=window_of(item.text, reading),
+                    cues=cues_of(item.text, reading),
+                    features=features_of(reading, readings),
+                    target=target,
+                    weight=weight if labels else _UNLABELLED_WEIGHT,
+                    what=what,
+                    said=item.said.date(),
+                )
+            )
+    return expressions, missed
+
+
+def _is_near(span: Range, ranges: set[Range]) -> bool:
+    """Return whether a range of days is almost one of the right ones, as that of `mid-May` is for another reader."""
+    first, last = span
+    return any(
+        max(abs((first - start).days), abs((last - end).days)) <= _NEAR_DAYS and last > first and end > start
+        for start, end in ranges
+    )
