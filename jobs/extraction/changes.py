@@ -5,49 +5,32 @@
 
 from __future__ import annotations
 
-import calendar
 import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.change_features import Amount, Read, amounts, stems_of
 from recollect.jobs.extraction.comparison import RELATIONS, Floats, Vectors, compare
+from recollect.jobs.extraction.standing_instructions import instruction_of
+from recollect.jobs.extraction.statement_reader import ReadClause
 from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.queries.knowledge_queries import PriorStatement
-from recollect.projections.text.stems import content_stems
 
 #: A kind of `facts.extracted`, and its payload without its source.
 KindAndItem = tuple[str, dict[str, Any]]
 
 #: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one.
-SURE = 0.85
+SURE = 0.9
 #: The same without vectors: words that two statements share say less.
 SURE_BY_WORDS = 0.97
-#: The same for a sentence that the statement reader takes for a change: two models agree.
-HINTED = 0.5
-_HINT_MIN = 0.5
-#: Probability of a withdrawal, times the share of the rule among those of the speaker.
-_WITHDRAWN_MIN = 0.15
-#: Temperature of the cosines of the rules: a lead of .1 makes a rule nearly three times as likely.
-_TEMPERATURE = 0.1
-#: Rules of a speaker that are compared, the newest.
-_RULES_MAX = 24
 #: Statements that one sentence may change: the same one may be there in two forms.
 _CHANGED_MAX = 4
 #: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
 _CONFIDENCE = 0.85
 _CLOSING = np.array([relation in ("replaces", "ends", "corrects") for relation in RELATIONS])
-#: Days, months and numbers name no thing: two appointments of a Sunday are two.
-_DAYS = frozenset(
-    content_stems(
-        " ".join(
-            (*calendar.day_name, *calendar.month_name, "one two three four five six seven eight nine ten eleven twelve")
-        )
-    )
-)
 #: What stands between the elements of a list.
 _BETWEEN = re.compile(r"(,\s?(?:and |or )?|\s(?:and|or|und|y|et)\s|、|と)")
 _ELEMENT_WORDS_MAX = 4
@@ -69,15 +52,6 @@ _LEADING = re.compile(
 _RIGHT_WORDS_MAX = 3
 
 
-class ChangeHint(NamedTuple):
-    """What the statement reader thinks of a sentence alone."""
-
-    #: Probability that it ends, replaces or corrects something.
-    changes: float = 0.0
-    #: Probability that it withdraws a rule.
-    withdraws: float = 0.0
-
-
 def find_changes(
     sentence: str,
     speaker: str,
@@ -85,30 +59,27 @@ def find_changes(
     facts: Sequence[dict[str, Any]] = (),
     *,
     vectors: Vectors | None = None,
-    hint: ChangeHint | None = None,
+    read: Sequence[ReadClause] | None = None,
 ) -> list[KindAndItem]:
-    """Return what a sentence changes: items of `endings`, `corrections` and `facts`, without their sources.
+    """Return what a sentence changes: items of `endings`, `corrections`, `facts` and `preferences`, without sources.
 
     Parameters:
         sentence: as it is said, without the statements of others: no question, quotation or joke.
         before: older statements, oldest first, without those of the sentence itself.
         facts: the facts of the sentence; without one, the sentence that replaces something is the new statement.
         vectors: as in `compare`.
-        hint: what the statement reader thinks of the sentence alone.
+        read: as in `compare`.
     """
-    withdrawn = _withdrawn(sentence, speaker, before, vectors, hint or ChangeHint())
-    items: list[KindAndItem] = [] if withdrawn is None else [("endings", _ending(withdrawn))]
+    changed_priors = _sure(compare(sentence, speaker, before, vectors, read), SURE if vectors else SURE_BY_WORDS)
+    items = [*_of_rules(changed_priors, sentence, speaker)]
     is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
-    for prior, probabilities in _sure(
-        compare(sentence, speaker, before, vectors), hint or ChangeHint(), SURE if vectors else SURE_BY_WORDS
-    ):
-        if prior == withdrawn or (prior.predicate == SAYS and not _names(prior.object, sentence)):
+    for prior, relation in changed_priors:
+        if _is_rule(prior):
             continue
         restated = _stated_object(prior, facts)
         if restated == prior.object or (restated is not None and has_one_value(canonical(prior.predicate))):
             # Of facts with one value at a time, the projector replaces the older one.
             continue
-        relation = RELATIONS[int(np.argmax(np.where(_CLOSING, probabilities, 0)))]
         # Words that were said are never written with another value: the new sentence stands in their place.
         is_said = prior.predicate == SAYS
         changed = None if relation == "ends" or is_said else _with_number(prior.object, sentence)
@@ -138,30 +109,24 @@ def find_changes(
     return items
 
 
-def _sure(
-    compared: Sequence[tuple[PriorStatement, Floats]], hint: ChangeHint, sure: float
-) -> list[tuple[PriorStatement, Floats]]:
-    """Return the statements that are surely changed, the surest first."""
-    closing = [(float(row[_CLOSING].sum()), prior, row) for prior, row in compared]
-    closing_min = HINTED if hint.changes >= _HINT_MIN else sure
-    changed = [it for it in closing if it[0] >= closing_min]
-    return [(prior, row) for _, prior, row in sorted(changed, key=lambda it: -it[0])[:_CHANGED_MAX]]
+def _sure(compared: Sequence[tuple[PriorStatement, Floats]], sure: float) -> list[tuple[PriorStatement, str]]:
+    """Return the statements that are surely changed, each with its relation, the surest first."""
+    closing = [(float(row[_CLOSING].sum()), prior, np.where(_CLOSING, row, 0)) for prior, row in compared]
+    changed = [it for it in closing if it[0] >= sure]
+    changed.sort(key=lambda it: -it[0])
+    return [(prior, RELATIONS[int(row.argmax())]) for _, prior, row in changed[:_CHANGED_MAX]]
 
 
-def _withdrawn(
-    sentence: str, speaker: str, before: Sequence[PriorStatement], vectors: Vectors | None, hint: ChangeHint
-) -> PriorStatement | None:
-    """Return the rule that a sentence withdraws by the reader: the only one of its speaker, or the most similar one."""
-    rules = [prior for prior in before if prior.kind == "rule" and prior.speaker == speaker][-_RULES_MAX:]
-    if not rules or hint.withdraws < _WITHDRAWN_MIN:
-        return None
-    near = None if vectors is None else vectors([sentence, *(rule.object for rule in rules)])
-    shares = np.full(len(rules), 1 / len(rules))
-    if near is not None:
-        shares = np.exp((near[1:] @ near[0]) / _TEMPERATURE)
-        shares /= shares.sum()
-    best = int(np.argmax(shares))
-    return rules[best] if hint.withdraws * float(shares[best]) >= _WITHDRAWN_MIN else None
+def _is_rule(prior: PriorStatement) -> bool:
+    return prior.is_preference and prior.kind == "rule"
+
+
+def _of_rules(changed: Sequence[tuple[PriorStatement, str]], sentence: str, speaker: str) -> Iterator[KindAndItem]:
+    """Yield the endings of rules; the sentence is the new rule, unless it only withdraws them."""
+    rules = {prior: relation for prior, relation in changed if _is_rule(prior)}
+    yield from (("endings", _ending(prior)) for prior in rules)
+    if not {"replaces", "corrects"}.isdisjoint(rules.values()):
+        yield "preferences", instruction_of(sentence).preference(speaker)
 
 
 def _ending(prior: PriorStatement) -> dict[str, Any]:
@@ -196,13 +161,6 @@ def _with_number(object: str, sentence: str) -> str | None:
         return None
     old, new = pairs[0]
     return f"{object[: old.start]}{new.number}{object[old.end :]}"
-
-
-def _names(object: str, sentence: str) -> bool:
-    """Return whether a sentence names what a statement is about: by a word that is no day, or by a new amount of its unit."""
-    if (content_stems(object) & content_stems(sentence)) - _DAYS:
-        return True
-    return any(old.unit and old.unit == new.unit for old in amounts(object) for new in amounts(sentence))
 
 
 def _has_several(object: str, sentence: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.changes import ChangeHint, find_changes
+from recollect.jobs.extraction.changes import find_changes
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.corrections import find_correction
@@ -24,7 +24,7 @@ from recollect.jobs.extraction.preferences import category_of, stated_preference
 from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rules import RuleMatch, matches, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
-from recollect.jobs.extraction.standing_instructions import StandingInstruction, instruction_of
+from recollect.jobs.extraction.standing_instructions import instruction_of
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import (
     AMONG_PEOPLE_RULE_MIN,
@@ -152,8 +152,7 @@ def extract_by_rules(
             may_like = any(
                 part.keep >= (_LIKES_MIN if part.has_vector else _LIKES_BY_WORDS_MIN) for part in read[index]
             )
-            hint = _hint(read[index])
-            items += _read_sentence(message, sentence, before, vectors=vectors, hint=hint, may_like=may_like)
+            items += _read_sentence(message, sentence, before, vectors=vectors, read=read[index], may_like=may_like)
         if may_instruct:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
             if instructions:
@@ -191,7 +190,7 @@ def _read_instructions(
     to_assistant: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the standing instruction that the reader finds in a sentence, unless the sentence withdraws one."""
-    if any(item.kind == "endings" for item in items) or statement_modality.is_reported(sentence.text):
+    if any(_ends_rule(item) for item in items) or statement_modality.is_reported(sentence.text):
         return
     # In a long message, `answer in English` is about the task at hand.
     least = RULE_MIN if is_talk(message.text) else LONG_RULE_MIN
@@ -199,9 +198,13 @@ def _read_instructions(
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
     if instruction_probability(read) >= least:
-        yield ExtractedItem(
-            "preferences", _instruction(message, instruction_of(sentence.said.strip().rstrip(END_SIGNS)))
-        )
+        instruction = instruction_of(sentence.said.strip().rstrip(END_SIGNS)).preference(message.speaker)
+        yield ExtractedItem("preferences", instruction | {"source_events": [message.event_id]})
+
+
+def _ends_rule(extracted: ExtractedItem) -> bool:
+    """Return whether an item ends a rule: preferences have no predicate."""
+    return extracted.kind == "endings" and not extracted.item.get("predicates")
 
 
 def _statements(
@@ -271,6 +274,7 @@ def _statement(message: IncomingMessage, extracted: ExtractedItem) -> PriorState
         predicate=predicate,
         object=object,
         kind=kind,
+        is_preference=extracted.kind == "preferences",
     )
 
 
@@ -280,17 +284,18 @@ def _read_sentence(
     before: list[PriorStatement],
     *,
     vectors: Vectors | None,
-    hint: ChangeHint,
+    read: Sequence[ReadClause],
     may_like: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction of a sentence, or else its facts, preferences and people.
 
     Parameters:
+        read: the clauses of the sentence.
         may_like: whether the reader takes it for more than a reaction.
     """
     items = [it for it in _items(message, _ELLIPSIS.sub(r"\1and I ", sentence.text)) if it.kind == "facts" or may_like]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
-    changes = [*_changes(message, sentence.text, facts, before, vectors, hint)]
+    changes = [*_changes(message, sentence.text, facts, before, vectors, read)]
     if any(extracted.kind == "corrections" for extracted in changes):
         yield from changes
         return
@@ -370,28 +375,20 @@ def _plural(predicate: str) -> str:
     return f"{plural} {rest}".strip()
 
 
-def _hint(read: Sequence[ReadClause]) -> ChangeHint:
-    """Return what the reader thinks of a sentence as a change."""
-    return ChangeHint(
-        max((1 - part.probabilities["change"]["none"] for part in read), default=0.0),
-        max((part.probabilities["act"]["unrules"] for part in read), default=0.0),
-    )
-
-
 def _changes(
     message: IncomingMessage,
     text: str,
     facts: Sequence[Item],
     before: Sequence[PriorStatement],
     vectors: Vectors | None,
-    hint: ChangeHint,
+    read: Sequence[ReadClause],
 ) -> Iterator[ExtractedItem]:
     """Yield what the sentence changes, unless most of it is hypothetical or reported, or it is in doubt."""
     own = statement_modality.stated_part(text)
     if len(own) <= len(text) // 2 or statement_modality.confidence_factor(text) < 1:
         return
     source = {"source_events": [message.event_id]}
-    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, hint=hint)
+    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, read=read)
     yield from (ExtractedItem(kind, item | source) for kind, item in changes)
     if any(kind != "facts" for kind, _ in changes):
         return
@@ -404,16 +401,3 @@ def _changes(
     for item in find_endings(own, last):
         subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | source)
-
-
-def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
-    """Return a standing instruction as the payload of a preference; a risky one does not stand."""
-    return {
-        "category": instruction.category or category_of(instruction.text),
-        "key": instruction.topic,
-        "value": instruction.text,
-        "strength": 0.9 if not instruction.is_risky else 0.3,
-        "standing": not instruction.is_risky,
-        "subject": message.speaker,
-        "source_events": [message.event_id],
-    }

@@ -31,13 +31,16 @@ def facts(tmp_path: Path) -> Generator[Facts]:
         yield facts
 
 
-def stated(predicate: str, object: str, *, subject: str = "Ann", speaker: str = "Ann") -> PriorStatement:
+def stated(
+    predicate: str, object: str, *, subject: str = "Ann", speaker: str = "Ann", kind: str | None = None
+) -> PriorStatement:
     return PriorStatement(
         session_id=None,
         speaker=speaker,
         subject=subject,
         predicate=predicate,
         object=object,
+        kind=kind,
         is_preference=not predicate,
     )
 
@@ -73,10 +76,19 @@ def test_only_the_named_element_of_a_list_ends() -> None:
 
 
 def test_a_rule_is_withdrawn_in_other_words() -> None:
-    before = [stated("", "no emojis please"), stated("", "answer in German")]
+    before = [stated("", "no emojis please", kind="rule"), stated("", "answer in German", kind="rule")]
     assert find_changes("You can use emojis again", "Ann", before) == [
         ("endings", {"subject": "Ann", "object": "no emojis please"})
     ]
+
+
+def test_what_replaces_a_rule_is_the_new_rule() -> None:
+    before = [stated("", "no emojis please", kind="rule"), stated("", "answer in German", kind="rule")]
+    ending, rule = find_changes("answer in French instead of German", "Ann", before)
+    assert ending == ("endings", {"subject": "Ann", "object": "answer in German"})
+    assert rule[0] == "preferences"
+    assert rule[1]["value"] == "answer in French instead of German"
+    assert rule[1]["standing"]
 
 
 @pytest.mark.parametrize(

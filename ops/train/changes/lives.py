@@ -187,9 +187,15 @@ def labelled(life: Life, recorded: Recorded) -> Iterator[LabelledSentence]:
 def labelled_lives(path: Path) -> Iterator[LabelledSentence]:
     """Yield the sentences of the conversations of a file, which the product reads for their older statements."""
     with tempfile.TemporaryDirectory() as folder, Recollect(folder, workers=False) as memory:
-        memory.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
+        _wait_for_model(memory)
         for life in read_lives(path):
             yield from labelled(life, record(memory, life))
+
+
+def _wait_for_model(memory: Recollect) -> None:
+    """Load the embedding model, without which the first conversations would be read by words alone."""
+    memory.parts.vectors.embedder.start()
+    memory.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
 
 
 def measured(memory: Recollect, clock: Clock, life: Life) -> Iterator[tuple[str, bool, str]]:
@@ -297,6 +303,7 @@ def main() -> None:
         right: Counter[str] = Counter()
         clock = Clock()
         with tempfile.TemporaryDirectory() as folder, Recollect(folder, workers=False, clock=clock) as memory:
+            _wait_for_model(memory)
             for life in read_lives(path):
                 for name, is_right, words in measured(memory, clock, life):
                     total[name] += 1

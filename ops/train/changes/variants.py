@@ -10,6 +10,7 @@ from pathlib import Path
 
 from labels import LabelledSentence
 
+from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.stems import content_stems
 
@@ -56,6 +57,27 @@ def variants(sentences: Sequence[LabelledSentence], seed: int) -> Iterator[Label
             )
             yield replace(unclaimed, text=words[0].upper() + words[1:] if chance.random() < 0.5 else words)
         yield from _beside_others(unclaimed, sentence, of_kind, chance)
+
+
+def coexisting(sentences: Sequence[LabelledSentence], seed: int) -> Iterator[LabelledSentence]:
+    """Yield each statement of a voice in words as a sentence that changes none of the others, which hold beside it."""
+    frames = _frames()
+    chance = random.Random(seed)
+    last = {sentence.voice: sentence for sentence in sentences}
+    for sentence in last.values():
+        for prior in sentence.statements:
+            if prior.predicate not in ("", SAYS):
+                continue
+            others = tuple(other for other in sentence.statements if other != prior)
+            is_english_rule = prior.kind == "rule" and sentence.language == "en"
+            yield replace(
+                sentence,
+                text=chance.choice(frames["rule"]).format(prior.object) if is_english_rule else prior.object,
+                statements=others,
+                relations=("none",) * len(others),
+                change="none",
+                kind=prior.kind,
+            )
 
 
 def _beside_others(
