@@ -23,7 +23,7 @@ from recollect.projections.queries.knowledge_queries import PriorStatement
 KindAndItem = tuple[str, dict[str, Any]]
 
 #: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one.
-SURE = 0.9
+SURE = 0.85
 #: The same without vectors: words that two statements share say less.
 SURE_BY_WORDS = 0.97
 #: Statements that one sentence may change: the same one may be there in two forms.
