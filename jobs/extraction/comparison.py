@@ -105,9 +105,9 @@ class _Network:
         hints = np.broadcast_to(hint * _HINT_SCALE, (len(features), len(hint)))
         of_kinds = np.broadcast_to(kinds, prior_kinds.shape)
         row = np.concatenate([scaled, hints, codes, product, of_kinds, prior_kinds, affinity], axis=1)
-        found = np.maximum(self._linear("hidden", row), 0)
-        most = np.broadcast_to(found.max(axis=0), found.shape)
-        return _softmax(self._linear("output", np.concatenate([found, most], axis=1)))
+        activations = np.maximum(self._linear("hidden", row), 0)
+        most = np.broadcast_to(activations.max(axis=0), activations.shape)
+        return _softmax(self._linear("output", np.concatenate([activations, most], axis=1)))
 
     def _linear(self, name: str, inputs: Floats) -> Floats:
         return inputs @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]

@@ -202,11 +202,11 @@ class Network(nn.Module):
         code = self.codes(pairs["cues"], pairs["vectors"])
         row = torch.cat([features.clamp(-4, 4), pairs["hint"] * 4, code, product, sentence, prior, affinity], 1)
         row = nn.functional.dropout(row, _DROPPED, self.training)
-        found = torch.relu(self.hidden(row))
+        activations = torch.relu(self.hidden(row))
         # The greatest values of all statements of the sentence: whether another one is changed.
-        owner = pairs["owner"][:, None].expand_as(found)
-        most = torch.zeros_like(found).scatter_reduce(0, owner, found, "amax")
-        return self.output(torch.cat([found, most.gather(0, owner)], 1))
+        owner = pairs["owner"][:, None].expand_as(activations)
+        most = torch.zeros_like(activations).scatter_reduce(0, owner, activations, "amax")
+        return self.output(torch.cat([activations, most.gather(0, owner)], 1))
 
 
 def _batch(network: Network, examples: Examples, rows: Array, *, vectors: bool, known: float, training: bool) -> Any:
