@@ -32,15 +32,6 @@ _warned: set[str] = set()
 RETRIEVAL_BUDGET_MS = 500.0
 #: Seconds that retrievals wait for the embedding model: it loads in 4 seconds on 2 idle cores, in 30 on busy ones.
 MODEL_WAIT_SECONDS = 60.0
-#: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions lose at most half
-#: a point of recall (see docs/benchmarks.md).
-ANSWER_MIN = 0.09
-#: Probability of relevance from which an item is returned. Chosen as `ANSWER_MIN`.
-ITEM_MIN = 0.0003
-#: `ANSWER_MIN` without vectors: lower, because keywords alone separate less well.
-KEYWORD_ANSWER_MIN = 0.06
-#: `ITEM_MIN` of passive retrievals: higher, because an unwanted item costs more than a missing one.
-PASSIVE_ITEM_MIN = 0.01
 #: Items in a result (`004`: 25), and the most that a request may ask for. Ten hold 84 % of LoCoMo's evidence.
 RECALL_LIMIT = 10
 LIMIT_MAX = 100
@@ -217,14 +208,9 @@ class RetrievalSettings(BaseModel):
     model_wait_seconds: Annotated[float, Field(ge=0, le=3_600)] = MODEL_WAIT_SECONDS
     #: Cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty for none.
     reranker: str = ""
-    #: Probability of an answer from which a retrieval with vectors returns items; 0 always returns items.
-    gate_answer_min: Annotated[float, Field(ge=0, le=1)] = ANSWER_MIN
-    #: Probability of an answer from which a retrieval by keywords alone returns items.
-    gate_keyword_answer_min: Annotated[float, Field(ge=0, le=1)] = KEYWORD_ANSWER_MIN
-    #: Probability of relevance from which an active retrieval returns an item.
-    gate_item_min: Annotated[float, Field(ge=0, le=1)] = ITEM_MIN
-    #: Probability of relevance from which a passive retrieval returns an item.
-    gate_passive_item_min: Annotated[float, Field(ge=0, le=1)] = PASSIVE_ITEM_MIN
+    #: Probability of an answer from which a retrieval returns items; 0 always returns items. None: what was measured
+    #: best, 0.15 for a question and 0.5 for a turn; 0.09 with another embedding model, 0.06 by keywords alone.
+    gate_answer_min: Annotated[float, Field(ge=0, le=1)] | None = None
     #: Items in a result, at most, when the request has no `limit`; twice as many when an active query asks for a list,
     #: a number of things or all about a topic.
     recall_limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = RECALL_LIMIT

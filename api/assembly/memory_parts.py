@@ -14,7 +14,6 @@ from recollect.api.assembly.recall_echoes import RecallEchoes
 from recollect.api.assembly.tracing_setup import start_tracing
 from recollect.api.retrieval.answer.fence_names import read_fence_key
 from recollect.api.retrieval.answer.trace_store import TraceStore
-from recollect.api.retrieval.namespace_search import Thresholds
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import utc_now
@@ -229,12 +228,6 @@ def _open_retriever(
     local_catch_up: LocalCatchUp | None,
 ) -> Retriever:
     retrieval = settings.retrieval
-    thresholds = Thresholds(
-        answer_min=retrieval.gate_answer_min,
-        keyword_answer_min=retrieval.gate_keyword_answer_min,
-        item_min=retrieval.gate_item_min,
-        passive_item_min=retrieval.gate_passive_item_min,
-    )
     return Retriever(
         read_models,
         history,
@@ -242,7 +235,6 @@ def _open_retriever(
         settings=retrieval,
         window_full_share=settings.conversation.window_full_share,
         budget_ms=retrieval.retrieval_budget_ms,
-        thresholds=thresholds,
         privacy=settings.privacy,
         fence_key=read_fence_key(settings.storage.data),
         reranker=reranker,

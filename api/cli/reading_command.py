@@ -14,7 +14,7 @@ from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recollect.jobs.extraction.llm_rereading import Rereading
+    from recollect.jobs.llm_reading.llm_rereading import Rereading
 
 
 def read(

@@ -51,7 +51,7 @@ from recollect.events.progress import OnPartProgress, no_progress
 from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window
-from recollect.jobs.extraction.llm_rereading import Rereading
+from recollect.jobs.llm_reading.llm_rereading import Rereading
 from recollect.jobs.queue.nightly import Compaction
 from recollect.jobs.queue.settlement import Settlement
 from recollect.projections.queries.queried_episodes import TierTotals

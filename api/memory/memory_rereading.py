@@ -7,8 +7,8 @@ from contextlib import closing
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.events.limits import check_namespace
 from recollect.events.progress import OnPartProgress, no_progress
-from recollect.jobs.extraction.llm_rereading import Rereading, read_again
 from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm_reading.llm_rereading import Rereading, read_again
 
 
 class MemoryRereading:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recollect.api.retrieval.chosen_messages import answers, asks_memory, chosen_messages, episode_items
 from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
@@ -17,25 +18,29 @@ from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSe
 from recollect.api.retrieval.neighbouring_turns import with_later, with_neighbours
 from recollect.api.retrieval.profile import profile
 from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
+from recollect.api.retrieval.ranking.choice import choose
 from recollect.api.retrieval.ranking.newest_first import newest_first
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import (
+    ANSWER_MIN,
+    ITEM_MIN,
+    KEYWORD_ANSWER_MIN,
+    PASSIVE_ITEM_MIN,
     answer_measures,
     item_measures,
     load_gate,
     matches_span,
     probability,
 )
-from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
+from recollect.api.retrieval.ranking.repeated_texts import distinct_episodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate, SearchResult
-from recollect.api.retrieval.result_items import episode_item, knowledge_item
+from recollect.api.retrieval.result_items import knowledge_item
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import QueryEmbeddings, weights_name
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
 from recollect.api.retrieval.understanding.question_intent import is_question
-from recollect.api.settings import ANSWER_MIN, ITEM_MIN, KEYWORD_ANSWER_MIN, PASSIVE_ITEM_MIN
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
@@ -51,20 +56,10 @@ _MISSING_SHARE_MAX = (1 - _DUPLICATE_OVERLAP_MIN) / (1 + _DUPLICATE_OVERLAP_MIN)
 _SAMPLED_ONE_IN = 3
 
 
-class Thresholds(NamedTuple):
-    """The lowest probabilities: of an answer, of an answer without vectors, of an item, of an item in passive mode."""
-
-    answer_min: float = ANSWER_MIN
-    keyword_answer_min: float = KEYWORD_ANSWER_MIN
-    item_min: float = ITEM_MIN
-    passive_item_min: float = PASSIVE_ITEM_MIN
-
-
 class NamespaceSearch:
     """Searches one namespace for a query. Safe to use from many threads."""
 
-    def __init__(self, thresholds: Thresholds, reranker: Reranker | None = None) -> None:
-        self._thresholds = thresholds
+    def __init__(self, reranker: Reranker | None = None) -> None:
         self._reranker = reranker
         #: What the embedding model scores for unrelated statements.
         self.background = background = ScoreBackground()
@@ -104,11 +99,17 @@ class NamespaceSearch:
         matches = self._knowledge_matches(context, ranked, by_vectors) if request.query.strip() else []
         if not _is_time_empty(context, ranked):
             matches = _with_lasting_facts(context, matches)
-        episodes, grounding = self._gated_episodes(context, ranked)
+        choice = None if ranked is None or request.ranking != "weighted" else choose(ranked)
         dropped: list[DroppedCandidate] = []
+        if choice is None:
+            episodes, grounding = self._gated_episodes(context, ranked)
+        else:
+            episodes = self._ordered(context, chosen_messages(context, choice, dropped), choice.ranked)
+            grounding = choice.answer
         items = _merged(context, episodes, matches, dropped, ranked)
         grounding = max(grounding, *(match.probability for match in matches if not match.required), 0.0)
-        if request.gate and request.ranking == "weighted" and not self._speaks(context, ranked, grounding):
+        passes = _passes(context, ranked, grounding) if choice is None else answers(context, choice, matches)
+        if request.gate and request.ranking == "weighted" and not passes:
             # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
             kept = {match.item.id for match in matches if match.required or (match.named and request.mode == "passive")}
             kept_items = [item for item in items if item.id in kept]
@@ -118,23 +119,11 @@ class NamespaceSearch:
                 if item not in kept_items
             ]
             items = kept_items
-        elif request.ranking == "weighted" and ranked is not None and items and _may_add_neighbours(context):
+        elif items and ranked is not None and choice is None and _may_add_neighbours(context):
             items = with_neighbours(context, items, ranked, frozenset(candidate.id for candidate in dropped))
         if not items and _is_time_empty(context, ranked):
             return SearchResult(context, items, 0.0, ranked, dropped, NO_MEMORY_OF_TIME)
         return SearchResult(context, items, grounding, ranked, dropped)
-
-    def _speaks(self, context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
-        """Return whether the gate lets a result pass; a question about a participant always gets the best items."""
-        if not _asks_memory(context):
-            return False
-        asks_for_participant = bool(context.query.participants) and context.request.mode == "active"
-        return asks_for_participant or grounding >= self._answer_min(ranked)
-
-    def _answer_min(self, ranked: RankedEpisodes | None) -> float:
-        """Return the lowest probability of an answer that passes the gate; without episodes that of keywords."""
-        semantic = ranked is not None and ranked.signals.semantics is not None
-        return self._thresholds.answer_min if semantic else self._thresholds.keyword_answer_min
 
     def _gated_episodes(self, context: SearchContext, ranked: RankedEpisodes | None) -> tuple[list[Item], float]:
         """Return the episodes that pass the gate, best first, and the probability that memory has an answer."""
@@ -156,19 +145,21 @@ class NamespaceSearch:
         if context.request.gate:
             # "Remember when …" asks for a memory, as a question does.
             passive = context.request.mode == "passive" and not context.query.intent.remember
-            over_threshold = probabilities >= (
-                self._thresholds.passive_item_min if passive else self._thresholds.item_min
-            )
+            over_threshold = probabilities >= (PASSIVE_ITEM_MIN if passive else ITEM_MIN)
             distinct, probabilities = distinct.where(over_threshold), probabilities[over_threshold]
         # Scores never rise along the order, so that an order by score is the same order.
         items = episode_items(context, ranked, distinct, np.minimum.accumulate(probabilities))
+        return self._ordered(context, items, ranked), float(probability(np.array([answer_logit]))[0])
+
+    def _ordered(self, context: SearchContext, items: list[Item], ranked: RankedEpisodes) -> list[Item]:
+        """Return messages that say something in their final order, each after the one that ended it."""
         if context.request.gate:
             items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
         if self._reranker is not None and items:
             items = self._reranker.rerank(context.query.question, items, context.budget)
         if ranked.signals.semantics is not None:
             items = newest_first(context, items)
-        return with_later(context, items, ranked), float(probability(np.array([answer_logit]))[0])
+        return with_later(context, items, ranked)
 
     def _query_vector(self, context: SearchContext) -> Vector | None:
         """Return the query's vector, shape (dimensions,); None, and a note, when it is not embedded in time."""
@@ -213,12 +204,15 @@ class NamespaceSearch:
         return [match for match in requested if match.probability >= probability_min or match.named]
 
 
-def _asks_memory(context: SearchContext) -> bool:
-    """Return whether a query can be meant for a memory: not small talk, and no task without a word about the user."""
-    query = context.query
-    if query.intent.small_talk or query.without_topic:
+def _passes(context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
+    """Return whether the gate lets a result pass; a question about a participant always gets the best items."""
+    if not asks_memory(context.query):
         return False
-    return not query.intent.task or bool(query.entities or query.participants)
+    if context.query.participants and context.request.mode == "active":
+        return True
+    semantic = ranked is not None and ranked.signals.semantics is not None
+    answer_min = context.settings.gate_answer_min
+    return grounding >= ((ANSWER_MIN if semantic else KEYWORD_ANSWER_MIN) if answer_min is None else answer_min)
 
 
 def _may_add_neighbours(context: SearchContext) -> bool:
@@ -252,8 +246,8 @@ _SURE_LOGIT = 1.0
 #: The factor on the probability of a knowledge item among messages, by kind: a message has more detail, and the
 #: messages of an answer share its probability. Tried: 1, 0.5, 0.25.
 _KNOWLEDGE_SHARES: Mapping[str, float] = {
-    "document": 0.5,
-    "procedure": 0.5,
+    "document": 1.0,
+    "procedure": 1.0,
     "fact": 0.25,
     "preference": 0.25,
     "entity": 0.25,
@@ -425,17 +419,3 @@ def _compared(item: Item) -> _ComparedText:
     distinct = set(words) - STOP_WORDS
     sample = set(islice(distinct, len(distinct) // _SAMPLED_ONE_IN))
     return _ComparedText((item.speaker or "", *(words or [text])), distinct, sample)
-
-
-def episode_items(
-    context: SearchContext, ranked: RankedEpisodes, distinct: DistinctEpisodes, scores: Vector
-) -> list[Item]:
-    """Return the items of candidates with different texts; `scores` stand in the same order."""
-    items: list[Item] = []
-    rows: list[int] = ranked.candidates.rows[distinct.candidates].tolist()
-    versions: list[int] = context.episodes.versions[rows].tolist()
-    ranks = ranked.candidates.ranks(rows)
-    for row, version, older_ids, score in zip(rows, versions, distinct.older_ids, scores.tolist(), strict=True):
-        item = episode_item(context, version, score, ranks[row])
-        items.append(replace(item, source_events=(*item.source_events, *older_ids)) if older_ids else item)
-    return items

@@ -20,7 +20,7 @@ from recollect.projections.queries.knowledge_queries import KnowledgeItem
 #: The topics in their order, each with the most statements that are shown of it.
 _TOPICS = {
     "identity": 4, "home": 3, "work": 4, "relation": 5, "health": 4, "preference": 4, "possession": 3, "habit": 3,
-    "decision": 2, "task": 3, "plan": 4, "event": 3, "other": 2,
+    "decision": 2, "task": 3, "plan": 4, "event": 3, "stated": 10, "other": 2,
 }  # fmt: skip
 #: The place of each topic.
 _ORDER = {topic: place for place, topic in enumerate(_TOPICS)}
@@ -111,4 +111,5 @@ def _topic(item: KnowledgeItem) -> str:
         return "relation"
     if item.kind == "preference":
         return "preference"
-    return item.statement_kind if item.statement_kind in _TOPICS else "other"
+    # A caller or an import states facts without a kind.
+    return item.statement_kind if item.statement_kind in _TOPICS else "stated"

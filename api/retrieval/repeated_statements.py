@@ -35,8 +35,8 @@ class _Statement:
         #: Whether it is a message, or a fact in the words of its message.
         self.has_words = self.is_message or (item.kind == "fact" and item.speaker is not None)
         self.stems = content_stems(f"{item.speaker or ''} {text}")
-        words = distinct_words(text)
-        self.value = stem(words[-1]) if words else ""
+        #: The last word that names something: `month` in `we split up last month` does not.
+        self.value = next((stem(word) for word in reversed(distinct_words(text)) if stem(word) in self.stems), "")
         self.negated = _NEGATION.search(text) is not None
 
     def repeats(self, other: _Statement) -> bool:

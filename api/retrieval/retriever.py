@@ -31,6 +31,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
+from typing import TypeVar
 
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.expansion import expand_summaries
@@ -51,7 +52,7 @@ from recollect.api.retrieval.asker_context import for_asker
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudget
-from recollect.api.retrieval.namespace_search import NamespaceSearch, Thresholds
+from recollect.api.retrieval.namespace_search import NamespaceSearch
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult, shared_reason
@@ -80,6 +81,8 @@ from recollect.projections.search_index.index_cache import IndexCache
 from recollect.projections.text.tokens import estimate_tokens
 
 _logger = logging.getLogger(__name__)
+
+_Read = TypeVar("_Read")
 
 #: The share of the time budget that catching up with the log may take; the rest is for the search.
 _CATCH_UP_SHARE = 0.6
@@ -120,7 +123,6 @@ class Retriever:
         settings: how much is searched, and how it is ranked and rendered; the defaults when None.
         budget_ms: the time limit of one retrieval, in milliseconds.
         window_full_share: the share of a request's `window_tokens` from which the window counts as full.
-        thresholds: the lowest probabilities of an answer and of an item.
         privacy: which secrets a context does not show.
         fence_key: of the random names of the tags around contexts; a key of this object when None.
         reranker: reorders the first episodes; None leaves their order.
@@ -137,7 +139,6 @@ class Retriever:
         settings: RetrievalSettings | None = None,
         budget_ms: float = RETRIEVAL_BUDGET_MS,
         window_full_share: float = WINDOW_FULL_SHARE,
-        thresholds: Thresholds | None = None,
         privacy: PrivacySettings | None = None,
         fence_key: bytes | None = None,
         reranker: Reranker | None = None,
@@ -156,7 +157,7 @@ class Retriever:
         self._window_full_share = window_full_share
         self._index_cache = IndexCache()
         read_models.purges.listen(process=lambda _: self._index_cache.drop_removed())
-        self._namespace_search = NamespaceSearch(thresholds or Thresholds(), reranker)
+        self._namespace_search = NamespaceSearch(reranker)
         self._trace_ids = TraceIds()
 
     def size_bytes(self) -> dict[str, int]:
@@ -225,19 +226,21 @@ class Retriever:
             explain=lambda: explanation(answer.results, answer.selected, answer.lines, answer.items),
         )
 
-    def rank(self, namespace: str, request: RetrieveRequest) -> tuple[SearchContext, RankedEpisodes | None]:
-        """Return the search context of a request and its ranked episodes, to fit the ranking weights to.
-
-        Raises:
-            StillBuilding: the read model was not ready within the time budget.
-        """
+    def rank(
+        self,
+        namespace: str,
+        request: RetrieveRequest,
+        read: Callable[[RankedEpisodes], _Read],
+        excluded: Sequence[int] = (),
+    ) -> _Read | None:
+        """Return what `read` returns of the ranked episodes, to fit weights to; None without candidates."""
         budget = TimeBudget(self._budget_ms)
         with self._snapshot(namespace, None, budget) as snapshot:
             context = self._search_context(namespace, request, snapshot, budget)
             if context is None:
                 raise StillBuilding(f"the read model of namespace {namespace!r} was not ready in time")
-            ranked = self._namespace_search.episodes.search(context, request.ranking)
-            return context if ranked is None else ranked.context, ranked
+            ranked = self._namespace_search.episodes.search(for_asker(context), request.ranking, excluded)
+            return None if ranked is None else read(ranked)
 
     def close(self) -> None:
         """Wait for running searches, then stop their threads."""

@@ -108,20 +108,18 @@ def _holds_for(item: KnowledgeItem, speakers: Speakers, context: SearchContext) 
 
 def _facts(context: SearchContext) -> list[KnowledgeItem]:
     """Return the facts at the start of a session: who the user is, open tasks, then the newest ones."""
-    speakers = speakers_of(context)
+    asker = _asker(context)
     valid = [
         item
         for item in context.index.knowledge.items
         if item.kind in ("fact", "preference", "relationship")
-        # What others say of a person does not say who the person is.
-        and not (speakers.several and item.stated_by and normalised(item.stated_by) != speakers.asker)
+        and (asker is None or _is_of(item, asker))
         and item.status == "active"
         and item.confidence >= _CONFIDENCE_MIN
         and item.is_valid_at(context.asked_at_us)
         and context.request.includes(item.occurred_at_us)
     ]
     newest = sorted(valid, key=lambda item: (-item.occurred_at_us, item.id))
-    asker = speakers.asker if speakers.several else None
     facts_max = context.settings.recent_memories_max
     identity = who_is(item for item in newest if asker is None or is_about(item, asker))[:facts_max]
     tasks = [item for item in newest if item.memory_type == "task"]
@@ -133,6 +131,17 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
             break
         chosen.setdefault(item)
     return list(chosen)
+
+
+def _asker(context: SearchContext) -> str | None:
+    """Return who asks, normalised, where several users speak: a session starts with what concerns this one."""
+    speakers = speakers_of(context)
+    return speakers.asker if speakers.several else None
+
+
+def _is_of(item: KnowledgeItem, asker: str) -> bool:
+    """Return whether a user stated something, or it is about this user and not stated by another one."""
+    return normalised(item.stated_by) == asker if item.stated_by else is_about(item, asker)
 
 
 def _session_items(context: SearchContext, covered: Collection[str]) -> list[Item]:
@@ -152,10 +161,12 @@ def _session_item(context: SearchContext, session: RecentSession, rank: int, cov
     """Return what a session was about; None when its users said nothing but fillers."""
     episodes = context.snapshot.episodes
     hidden = context.hidden
+    # A message of which something has ended, such as a rule that was withdrawn, does not say what holds now.
+    left_out = hidden.ids | context.index.knowledge.outdated
     turns = [
         row
         for row in episodes.session_user_turns(session.id, limit=_MESSAGES_READ)
-        if row.id not in covered and row.id not in hidden.ids
+        if row.id not in covered and row.id not in left_out
     ]
     rows = _representative(turns, context)
     if session.id in hidden.sessions:
@@ -185,20 +196,14 @@ def _session_item(context: SearchContext, session: RecentSession, rank: int, cov
 
 
 def _representative(rows: Iterable[EpisodeRow], context: SearchContext) -> list[EpisodeRow]:
-    """Return the messages that represent a session best, in its order, without the instructions of others."""
-    speakers = speakers_of(context)
-    rules = {
-        id
-        for item in context.index.knowledge.items
-        if item.standing and not speakers.may_rule(item) and not context.request.shared_rules
-        for id in item.source_events
-    }
+    """Return the messages that represent a session best, in its order: of who asks, where several users speak."""
+    asker = _asker(context)
     spoken = [
         row
         for row in rows
         if context.request.includes(row.occurred_at_us)
         and len(content_words(row.text)) >= _CONTENT_WORDS_MIN
-        and row.id not in rules
+        and (asker is None or normalised(row.speaker) == asker)
     ]
     best = sorted(spoken, key=lambda row: (-_weight(row), row.version))[:_MESSAGES_CHOSEN]
     return sorted(best, key=lambda row: row.version)

@@ -174,12 +174,18 @@ class GroupCommitLog(ABC):
             raise KeyMissing("the log is encrypted, and was opened without a key store; open it with its keys")
         if self.keys.exists:
             return
-        for head in self.heads(limit=_ENCRYPTED_HEADS_MAX):
-            for after in {0, head.version - 1}:
-                if any(
-                    event.encoding == ENCODING_AES for event in self.read_stored(head.namespace, after=after, limit=1)
-                ):
-                    raise KeyMissing(_LOST_KEYS.format(path=self.keys.path))
+        # Another append may have made the keys meanwhile: they are there before the first event that they encrypt.
+        if self._has_encrypted_events() and not self.keys.exists:
+            raise KeyMissing(_LOST_KEYS.format(path=self.keys.path))
+
+    def _has_encrypted_events(self) -> bool:
+        """Return whether the first or the last event of a namespace is encrypted."""
+        return any(
+            event.encoding == ENCODING_AES
+            for head in self.heads(limit=_ENCRYPTED_HEADS_MAX)
+            for after in {0, head.version - 1}
+            for event in self.read_stored(head.namespace, after=after, limit=1)
+        )
 
 
 def _missing_events(namespace: str, version: int) -> ForeignFile:

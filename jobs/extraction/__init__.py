@@ -1,4 +1,4 @@
-"""Extraction: reads facts, preferences, corrections, dates and more from messages, by rules or a language model.
+"""Extraction: reads facts, preferences, corrections, dates and more from messages, by rules and trained readers.
 
-It may use `jobs.derivation` and `jobs.llm`.
+It may use `jobs.derivation` and `projections`.
 """

@@ -46,10 +46,18 @@ _RIGHT = (
     ),
 )
 _LEADING = re.compile(
-    r"^(?:(?:no|sorry|actually|oh|it is|it's|its|is|in|at|on|a|an|the|name is|called|named|(?:his|her|my) name is)[ ,]\s?)+",
+    r"^(?:(?:no|but|sorry|actually|oh|it is|it's|its|is|in|at|on|a|an|the|name is|called|named|(?:his|her|my) name is)[ ,]\s?)+",
     re.IGNORECASE,
 )
 _RIGHT_WORDS_MAX = 3
+#: Words that say that a sentence corrects an earlier one.
+_SAYS_CORRECTION = re.compile(
+    r"^(?:no|actually|sorry|oops|oh|wait)\b|\bI (?:meant|mean)\b|^(?:it|that|this|my \w+(?: \w+)?) is not\b",
+    re.IGNORECASE,
+)
+_CORRECTION_CHARS_MAX = 200
+#: Statements that such a sentence may correct, the newest.
+_CORRECTED_MAX = 40
 
 
 def find_changes(
@@ -92,7 +100,7 @@ def find_changes(
                 items.append(("corrections", topic | {"object": right, "corrects_object": prior.object}))
                 is_stated = True
                 continue
-        remaining = None if prior.is_preference or changed is not None else _remaining(prior, sentence)
+        remaining = None if prior.is_preference or changed is not None else remaining_elements(prior.object, sentence)
         if remaining is not None and is_said:
             # Of a list in the speaker's words, what stays cannot be said in these words.
             continue
@@ -107,6 +115,26 @@ def find_changes(
                 items.append(("facts", _fact(prior.subject, prior.predicate, changed)))
             is_stated = True
     return items
+
+
+def plain_correction(sentence: str, before: Sequence[PriorStatement]) -> KindAndItem | None:
+    """Return the correction of a sentence such as `it is not X, it is Y` or `no, I meant Y`, which says so in words.
+
+    Parameters:
+        before: the facts that its speaker stated in the conversation, oldest first.
+    """
+    said = sentence[:_CORRECTION_CHARS_MAX] if _SAYS_CORRECTION.search(sentence) else ""
+    matches = (pattern.search(said) for pattern in _RIGHT)
+    match = next((match for match in matches if match is not None), None)
+    if match is None:
+        return None
+    wrong = _LEADING.sub("", (match["wrong"] or "").strip()).casefold()
+    prior = next((prior for prior in before[: -_CORRECTED_MAX - 1 : -1] if wrong in prior.object.casefold()), None)
+    right = None if prior is None else _right_object(prior.object, said)
+    if prior is None or right is None:
+        return None
+    topic = {"subject": prior.subject, "predicate": prior.predicate}
+    return "corrections", topic | {"object": right, "corrects_object": prior.object}
 
 
 def _sure(compared: Sequence[tuple[PriorStatement, Floats]], sure: float) -> list[tuple[PriorStatement, str]]:
@@ -173,9 +201,9 @@ def _one_unit(old: Amount, new: Amount) -> bool:
     return old.unit == new.unit or not new.unit
 
 
-def _remaining(prior: PriorStatement, sentence: str) -> str | None:
-    """Return a list without the elements that a sentence names; None when it names none, all, or is about no list."""
-    parts = _BETWEEN.split(prior.object)
+def remaining_elements(object: str, sentence: str) -> str | None:
+    """Return a list without the elements that a sentence names; None when it names none or all, or there is no list."""
+    parts = _BETWEEN.split(object)
     elements = parts[::2]
     if len(elements) < 2 or any(len(element.split()) > _ELEMENT_WORDS_MAX for element in elements[1:-1]):
         return None
@@ -190,7 +218,7 @@ def _remaining(prior: PriorStatement, sentence: str) -> str | None:
 def _right_object(object: str, sentence: str) -> str | None:
     """Return the object that a correction names, in the form of the old one: `dog named Max` becomes `dog named Rex`."""
     for pattern in _RIGHT:
-        match = pattern.search(sentence[:200])
+        match = pattern.search(sentence[:_CORRECTION_CHARS_MAX])
         right = "" if match is None else _LEADING.sub("", match["right"].strip()).strip(" .\"'")
         if match is None or not 0 < len(right.split()) <= _RIGHT_WORDS_MAX:
             continue

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable
 
 from recollect.jobs.extraction.message_kinds import play_end, play_start
 from recollect.projections.queries.session_queries import EarlierTurn
+from recollect.projections.text.words import folded_words
 
 #: Earlier messages of a session that are read for its state: a play of more messages than this is rare.
 EARLIER_TURNS_MAX = 40
+#: Characters of a sentence, and of them the words, that may name who is spoken to.
+_ADDRESS_CHARS, _ADDRESS_WORDS = 60, 3
 
 
 class Conversation:
@@ -41,6 +44,11 @@ class Conversation:
     def is_alone(self, speaker: str) -> bool:
         """Return whether no other person has taken part."""
         return self._speakers <= {speaker}
+
+    def addresses_other(self, sentence: str, speaker: str) -> bool:
+        """Return whether a sentence begins with the name of another participant: `oh Mina, call me anytime`."""
+        names = {word for name in self._speakers - {speaker} for word in folded_words(name)}
+        return not names.isdisjoint(folded_words(sentence[:_ADDRESS_CHARS])[:_ADDRESS_WORDS])
 
     def add_earlier(self, turns: Iterable[EarlierTurn]) -> None:
         """Add the earlier messages of the session, in order."""

@@ -130,8 +130,7 @@ def find_endings(sentence: str, last: PriorStatement | None = None) -> Iterator[
 def _by_rules(sentence: str, last: PriorStatement | None) -> Iterator[Item]:
     """Yield the endings of the patterns of `rules.toml`: at each clause, those of the first table that matches."""
     end = 0
-    for begin in clause_begins(sentence):
-        start = begin.end()
+    for start in clause_begins(sentence):
         if start < end:
             continue
         subject = WHO.match(sentence, start)
@@ -213,7 +212,12 @@ def _negated(sentence: str) -> Iterator[Item]:
             continue
         for verb in _verb_forms(match, positive):
             text = f"{positive[: match.start()]}{verb} {positive[match.end() :].lstrip()}"
-            facts = [fact for fact in matches(text) if fact.rule.kind == "fact" and fact.rule.type != "event"]
+            # In `I am vegan, don't order meat` another clause than that of the fact is negated.
+            facts = [
+                fact
+                for fact in matches(text)
+                if fact.rule.kind == "fact" and fact.rule.type != "event" and fact.start <= match.start() < fact.end
+            ]
             for fact in facts:
                 has_one = has_one_value(canonical(fact.predicate))
                 # `I no longer live there` has no place, and one home can be meant.

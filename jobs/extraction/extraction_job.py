@@ -1,6 +1,6 @@
 """Extraction job: reads each message once by rules, and appends the extracted items.
 
-A language model reads the messages behind the rules, in a job of its own: `llm_reading.py`.
+A language model reads the messages behind the rules, in a job of its own: `jobs/llm_reading`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.comparison import Floats, Vectors
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversation, Conversations
 from recollect.jobs.extraction.entity_extractor import extract_entities
-from recollect.jobs.extraction.item_merge import sources_of
 from recollect.jobs.extraction.rule_extractor import (
     SECONDS_MAX,
     ExtractedItem,
     ExtractionTimeout,
     IncomingMessage,
     extract_by_rules,
+    sources_of,
 )
 from recollect.jobs.extraction.statements import Embed
 from recollect.jobs.job_settings import QUIET_US
@@ -59,7 +59,7 @@ from recollect.projections.queries.snapshot import Snapshot
 
 _logger = logging.getLogger(__name__)
 
-#: The name of the cursor of `llm_reading.py`.
+#: The name of the cursor of `jobs/llm_reading`.
 LLM_CURSOR = "llm reading"
 #: The extractor that events record when no language model was used.
 RULES = "rules"
@@ -90,7 +90,7 @@ _DEFERRED_KINDS = ("questions", "dates")
 #: Kinds whose items have the time at which they were said.
 _DATED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "preferences", "relationships"))
 #: Kinds whose items have their speaker, when it is not their subject.
-_ATTRIBUTED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "relationships"))
+ATTRIBUTED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "relationships"))
 #: Roles whose messages are read; tools and systems state nothing about people.
 _ROLES = ("user", "assistant")
 
@@ -127,7 +127,7 @@ def _extraction(
     started_seconds = time.thread_time()
     items = _extract_items(context, namespace, snapshot, messages, seconds_max)
     said_us = said_at_us(items, messages, last)
-    items = recordable(dated(attributed(items, messages), messages, said_us))
+    items = recordable(dated(items, messages, said_us))
     quiet = now_us - last.occurred_at_us >= QUIET_US
     deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
     deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
@@ -236,7 +236,7 @@ def _extract_by_rules(
 
 def _said_by(speaker: str, extracted: ExtractedItem) -> ExtractedItem:
     """Return an item of a message with its speaker, when it is about another person."""
-    if extracted.kind in _ATTRIBUTED_KINDS:
+    if extracted.kind in ATTRIBUTED_KINDS:
         subject: str = extracted.item.get("subject") or extracted.item["source"]
         if voice_of(subject, speaker):
             extracted.item["stated_by"] = speaker
@@ -302,22 +302,6 @@ def said_at_us(items: Sequence[ExtractedItem], messages: Sequence[IncomingMessag
     sources = {id for extracted in items for id in sources_of(extracted.item)}
     times = [microseconds(message.sent_at) for message in messages if message.event_id in sources]
     return max(times, default=last.occurred_at_us)
-
-
-def attributed(items: Iterable[ExtractedItem], messages: Sequence[IncomingMessage]) -> Iterator[ExtractedItem]:
-    """Yield the items; what a message says about others than its speaker has the speaker."""
-    speakers: dict[str, set[str]] = {}
-    for message in messages:
-        speakers.setdefault(message.event_id, set()).add(message.speaker)
-    for extracted in items:
-        item = extracted.item
-        if extracted.kind in _ATTRIBUTED_KINDS and "stated_by" not in item:
-            subject: str = item.get("subject") or item["source"]
-            said_by = speakers.get(sources_of(item)[0], set())
-            # Of a message with turns of several people, the rules know the speaker; a model does not.
-            if len(said_by) == 1 and voice_of(subject, *said_by):
-                item["stated_by"] = next(iter(said_by))
-        yield extracted
 
 
 def dated(

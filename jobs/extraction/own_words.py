@@ -1,7 +1,7 @@
 """Own words: the part of a message that its sender states, without texts of others, code, quotations and role play.
 
-A request for work on a text, a colon before the words of another person, a line with a speaker's name or the greeting of a
-mail begins such a text, and nothing marks its end for sure.
+A request for work on a text, a colon before the words of another person, a line with a speaker's name or the greeting of a mail begins such a text, and
+nothing marks its end for sure.
 """
 
 from __future__ import annotations
@@ -17,52 +17,16 @@ _TEXT_NOUN = (
     r"character|backstory|diary|journal|statement|application|invitation|joke|haiku|limerick|sonnet|sentences?|phrase|exercise|quiz|prompt|testimonial|"
     r"advert|ad|slogan|headline|quote|obituary|complaint|screenplay|fan ?fic\w*|transcript|conversation|chat|template|example)"
 )
-#: What does not follow a subject: `I translate books` is no request.
-_NO_SUBJECT = r"(?<!\bI )(?<!\bwe )(?<!\bthey )(?<!\bich )(?<!\bwir )"
-_THIS = r"(?:this|that|these|those|it|the following|following|the|my|his|her|their|our|below|above)"
-#: A request for work on a text that is given.
-_ON_TEXT = (
-    rf"(?:{_NO_SUBJECT}(?:translate|proof-?read|rephrase|paraphrase|re-?write|reword|summari[sz]e|spell-?check|transcribe)\b|"
-    rf"{_NO_SUBJECT}(?:correct|edit|shorten|polish|fix|improve|check|revise|review|analy[sz]e|continue|complete|finish|explain|simplify|expand|convert|turn)"
-    rf" (?:{_THIS}\b[^.!?\n]{{0,40}}?(?::|\b(?:{_TEXT_NOUN}|grammar|spelling|wording|mistakes|typos|sentence|paragraph|english|german|spanish|french|into)\b)|"
-    r"this\b(?! out\b)|the (?:grammar|spelling)|(?:for )?(?:grammar|spelling|typos)|:)|"
-    r"\b(?:reply|respond|answer|react) to (?:this|that|the|his|her|their|my|him|them|it|an?)\b|\banswer (?:this|that|the|his|her) (?:mail|e-?mail|message|letter|text|comment|review)\b|"
-    r"\b(?:what|how) (?:should|do|can|could|would) (?:i|we) (?:say|reply|respond|answer|write)(?: back)?\b|"
-    r"\b(?:is|are|was|does|do|would|should|can|which|what|are there|any|find|spot|see)\b[^.!?\n]{0,40}\b(?:sentences?|phrase|grammar|wording|translation|paragraph|punctuation|tense|spelling|following|mistakes?|errors?)\b|"
-    r"\b(?:is|was|does|would) (?:this|that|it|the following)(?: \w{1,14}){0,2} (?:correct|right|grammatical|proper|natural|idiomatic|sound|make sense|ok(?:ay)?|good english)\b|"
-    r"\bwhat (?:does|do|did|is meant by)\b[^.!?\n]{0,60}\bmean\b|\bhow (?:do|would|can|should) (?:you|i|we|one|people) (?:say|translate|phrase|word|write|put)\b|"
-    r"\bhow to (?:say|translate|phrase|word)\b|\b(?:fill in|conjugate)\b|\bput (?:this|it|these)\b[^.!?\n]{0,20}\binto\b|\brepeat after me\b|"
-    r"\b(?:in|to|into) (?:english|german|french|spanish|italian|portuguese|dutch|polish|russian|chinese|japanese|korean|turkish|arabic|latin)\s?:)"
-)
-#: A request for a text to be written.
-_NEW_TEXT = (
-    rf"{_NO_SUBJECT}(?:write|draft|compose|generate|create|prepare|make|invent|imagine|craft|pen|give me|tell me|come up with|help me with|help with)\b"
-    rf"(?! (?:in|to me|with|back|every|about it)\b)[^.!?\n:]{{0,60}}?\b{_TEXT_NOUN}\b"
-)
-#: The same in other languages.
-_FOREIGN = (
-    r"\b(?:tradu(?:ce|ceme|cir|zca|zcan|cid)|tradúce\w*|tradúzc\w*|corrig(?:e|eme|ir)|corríge\w*|reescrib\w+|redact(?:a|ame|ar)|redáctame|resúme\w*|"
-    r"(?<!ich )(?:übersetz|uebersetz|korrigier|formulier)(?:e|en|t)?|(?<!ich )(?:verbessere?|überarbeite|umschreibe?)|tradui(?:s|re|sez)|corrige[rz]?|réécri\w*|reformule[rz]?|résume[rz]?|rédige[rz]?|"
-    r"tradu(?:ci|cimi|rre)|correggi\w*|riscriv\w*|riassum\w*|tradu(?:z|zir|za)|corrij\w*|corrigir|reescrev\w*|vertaal|verbeter|herschrijf|przetłumacz\w*|popraw|"
-    r"çevir\w*|переведи\w*|исправь\w*|перепиши\w*)\b|"
-    r"\b(?:escrib\w{1,4}|écri\w{1,3}|écrire|scriv\w{1,3}|escrev\w{1,3}|schreib\w{0,2}|schrijf|napisz|напиши\w{0,2})\b[^.!?\n:]{0,30}\b(?:cartas?|correo|cuento|historia|poema|mensaje|texto|biografía|lettre|mail|e-mail|"
-    r"histoire|poème|texte|message|lettera|storia|poesia|testo|messaggio|história|mensagem|brief|geschichte|gedicht|text|nachricht|bewerbung|verhaal|bericht|list|opowiadanie|письмо|рассказ|текст|стих\w*)\b|"
-    r"\b(?:es correcta|está bien escrit[ao]|ist (?:dieser|der|das) satz|ist das (?:richtig|korrekt)|est-ce (?:que )?(?:cette|la) phrase|c'est correct|è corretta|está correta)\b|"
-    r"翻译|翻譯|改写|潤色|润色|纠正|修改(?:一下|这|下面)|写(?:一)?[封篇首个]|这句话|翻訳|訳して|添削|書き直|要約|正しい(?:です|文|日本語)|(?:手紙|メール|物語|作文|文章|話)を書い|번역|고쳐"
-)
-_REQUEST = re.compile(rf"{_ON_TEXT}|{_NEW_TEXT}|{_FOREIGN}", re.IGNORECASE)
-#: A request that may be about the text before it: `is this sentence correct?` after the sentence.
-_OF_TEXT_BEFORE = re.compile(rf"{_ON_TEXT}|{_FOREIGN}", re.IGNORECASE)
-_REFERENCE = re.compile(
-    r"\b(?:this|that|these|those|it|above|previous|sentences?|text|paragraph|phrase|grammar|mistakes?|errors?|esta|este|esto|eso|frase|das|dies\w*|satz|ça|cette|phrase|questo|questa|isto|isso)\b|这|これ|この",
+#: A request for work on a text, which may be that of another person.
+_REQUEST = re.compile(
+    r"(?<!\bI )(?<!\bwe )(?<!\bich )\b(?:translate|proof-?read|rephrase|paraphrase|rewrite|summari[sz]e|übersetz\w{0,3}|korrigier\w{0,2}|"
+    r"traduce\w{0,2}|tradui\w{1,3}|traduci|corrige\w{0,2})\b|翻译|翻訳|添削|"
+    r"\b(?:this|that|following|a|these|any)\b[^.!?\n]{0,30}\b(?:sentences?|grammatical\w{0,2}|typos?|mistakes?|mail|correct)\b[^.!?\n]{0,20}[.?:\n]|"
+    rf"\b(?:write|draft|compose|help me with)\b[^.!?\n:]{{0,30}}?\b{_TEXT_NOUN}\b[^.!?\n]{{0,40}}\. |\bexercise \d",
     re.IGNORECASE,
 )
 #: Words of the rest of a message after a request that is about the text before it.
-_REST_WORDS_MAX = 3
-#: Where a clause begins, and the characters before a request in which it is searched.
-_CLAUSE_START = re.compile(r"[.!?,;:\n。！？、，]|\b(?:so|and|but|can|could|please)\b", re.IGNORECASE)
-_CLAUSE_CHARS_MAX = 300
-_SENTENCE_END = re.compile(r"[.!?。？！\n:]")
+_REST_WORDS_MAX = 6
 #: A colon before a statement in the first person.
 _COLON = re.compile(
     r"(?:^|(?<=[.!?\n;]))[ \t]{0,3}(?P<label>[^\n.!?:;。]{0,120}):[ \t]{0,3}\n{0,2}(?=[\"'“„«*_-]{0,3}\s?(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|"
@@ -161,23 +125,12 @@ def _addressed_start(text: str, speaker: str) -> int:
 
 
 def _request_start(text: str) -> int:
-    """Return where a request about a text begins; 0 when it is about the text before it."""
+    """Return where the sentence of a request about a text begins; 0 when it is about the text before it."""
     request = _REQUEST.search(text)
     if request is None:
         return len(text)
-    for match in _OF_TEXT_BEFORE.finditer(text):
-        end = _SENTENCE_END.search(text, match.end())
-        rest = "" if end is None else text[end.end() :]
-        clause = text[match.start() : len(text) if end is None else end.start()]
-        if len(rest.split()) <= _REST_WORDS_MAX and _REFERENCE.search(clause):
-            return 0
-    return _clause_start(text, request.start())
-
-
-def _clause_start(text: str, position: int) -> int:
-    """Return where the clause of a position begins, so that no half of a clause is read as a statement."""
-    start = max(0, position - _CLAUSE_CHARS_MAX)
-    return max((match.start() for match in _CLAUSE_START.finditer(text, start, position)), default=start)
+    is_after = len(text[request.end() :].split()) <= _REST_WORDS_MAX
+    return 0 if is_after else max(text.rfind(sign, 0, request.start()) for sign in ".!?\n") + 1
 
 
 def _quoted_start(text: str) -> int:
@@ -206,6 +159,8 @@ def _chat_start(text: str) -> int:
 
 def _mail_start(text: str) -> int:
     """Return where a mail begins: at its header or greeting, or at the beginning when only its end is marked."""
+    if "\n" not in text and ": " not in text:
+        return len(text)
     header = _HEADER.search(text)
     greetings = [match.start() for match in _GREETING.finditer(text)]
     if _SIGN_OFF.search(text) is not None:

@@ -1,19 +1,21 @@
-"""People: finds the people that a sentence introduces, their relation to the speaker, and their other names."""
+"""People: finds the people that a sentence introduces, and their relation to the speaker."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.statement_modality import stated_part
+from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.text.stems import stem
 
 #: An item of `facts.extracted` without its source: its field, and its payload.
 PersonItem = tuple[str, dict[str, Any]]
 
-#: Confidence in the type, the relation and the alias of a person that is introduced.
+#: Confidence in the type and the relation of a person that is introduced.
 _CONFIDENCE = 0.95
 _RELATION_CONFIDENCE = 0.9
 #: A name, in lower case, too, as people type it.
@@ -34,29 +36,21 @@ _NAMED = re.compile(
 _NAMED_BEFORE = re.compile(rf"(?<![\w'-])(?P<name>{_NAME})(?:,| is| was)\s{_WHOSE}\s{_RELATION}(?![\w'-])")
 #: What follows the next element of a list.
 _OF_LIST = re.compile(r"(?:,? and\b|, [\w' ]{1,30} and\b)")
-#: A nickname: `Robert, we call him Bob`.
-_ALIAS = re.compile(
-    r"\b(?P<name>[A-ZÀ-Þ][\w'-]{1,60}(?:\s+[A-ZÀ-Þ][\w'-]{1,60})?),?\s++(?:(?:and\s+)?(?:we|I|everyone|everybody|people|they)\s+(?:all\s+)?"
-    r"calls?\s+(?:him|her|them)|also known as|aka|a\.k\.a\.?|nicknamed)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)"
-)
-_CALL_ME = re.compile(r"\b(?:call me|my friends call me|everyone calls me|I go by)\s+(?P<alias>[A-ZÀ-Þ][\w'-]+)")
 
 
 def people(speaker: str, text: str) -> Iterator[PersonItem]:
     """Yield entities and relationships for the people that a sentence introduces."""
     # Most sentences name no relation; this look is ten times as fast as the patterns.
-    patterns = (_NAMED, _NAMED_BEFORE) if _ANY_RELATION.search(text) else ()
+    if _ANY_RELATION.search(text) is None:
+        return
     names = {
-        entity.name.split()[0].casefold(): entity.name
-        for entity in (named_entities(text) if patterns else ())
-        if entity.type == "person"
+        entity.name.split()[0].casefold(): entity.name for entity in named_entities(text) if entity.type == "person"
     }
-    stated = len(stated_part(text)) if patterns else 0
-    for pattern in patterns:
+    for pattern in (_NAMED, _NAMED_BEFORE):
         for match in pattern.finditer(text):
             explicit = "name" in match.group() or "called" in match.group()
             name = _person_name(match["name"], names, explicit=explicit)
-            if name is not None and match.start() < stated:
+            if name is not None and match.start() < len(stated_part(text)):
                 relation = match["relation"].casefold()
                 if _OF_LIST.match(text, match.end()) and "," in match.group():
                     # `My girlfriend, Toby and I` are three.
@@ -64,12 +58,17 @@ def people(speaker: str, text: str) -> Iterator[PersonItem]:
                 yield from _introduced(
                     speaker, match["whose"], vocabulary.SHORT_RELATIONS.get(relation, relation), name
                 )
-    for match in _ALIAS.finditer(text):
-        if {match["name"].split()[0], match["alias"]}.isdisjoint(vocabulary.NOT_NAMES):
-            yield _entity(match["name"], aliases=[match["alias"]])
-    for match in _CALL_ME.finditer(text):
-        if match["alias"] not in vocabulary.NOT_NAMES:
-            yield _entity(speaker, aliases=[match["alias"]])
+
+
+def is_namesake(speaker: str, relation: str, name: str, before: Iterable[PriorStatement]) -> bool:
+    """Return whether a speaker knows another person of this name: `my friend Tom` before `my brother Tom`."""
+    relations = {
+        prior.predicate
+        for prior in before
+        if prior.kind == "relation" and prior.subject == speaker and prior.object.casefold() == name.casefold()
+    }
+    is_same = stem(relation) in map(stem, relations)
+    return bool(relations) and not is_same and not vocabulary.RELATIVES.isdisjoint({relation, *relations})
 
 
 def _introduced(speaker: str, whose: str, relation: str, name: str) -> Iterator[PersonItem]:

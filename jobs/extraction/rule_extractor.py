@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
-from recollect.jobs.extraction import statement_modality, vocabulary
-from recollect.jobs.extraction.changes import find_changes
+from recollect.jobs.extraction import vocabulary
+from recollect.jobs.extraction.changes import find_changes, plain_correction, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
-from recollect.jobs.extraction.corrections import find_correction
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.own_words import own_words
-from recollect.jobs.extraction.people import people
+from recollect.jobs.extraction.people import is_namesake, people
 from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
-from recollect.jobs.extraction.procedures import find_procedure
-from recollect.jobs.extraction.rules import RuleMatch, matches, subject_name
+from recollect.jobs.extraction.rules import RuleMatch, matches, relation_and_name, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import instruction_of
+from recollect.jobs.extraction.statement_modality import confidence_factor, is_reported, stated_part
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import (
     AMONG_PEOPLE_RULE_MIN,
     END_SIGNS,
-    LONG_RULE_MIN,
     RULE_MIN,
     Embed,
     instruction_probability,
@@ -56,6 +54,10 @@ _PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
 _DATE_PROBABILITY_MIN = 0.1
 #: Verbs of predicates whose plural is not the verb without its `s`.
 _PLURALS = {"has": "have", "is": "are", "studies": "study"}
+#: Characters of a message from which on its processor time is measured, and sentences after which it is: the clock may
+#: take as long as some sentences.
+_TIMED_CHARS_MIN = 1_000
+_SENTENCES_TIMED = 16
 #: Characters of a sentence that the reader reads; longer ones are lists or code.
 _SENTENCE_CHARS_MAX = 1_000
 #: Probability of an instruction in a talk between people from which on it is read as if an assistant listens.
@@ -70,6 +72,8 @@ _SAME_SHARE = 0.6
 #: colours`: of 18 in held-out voices 5 of 5 preferences and 1 of 13 reactions have it. The second one is without vectors.
 _LIKES_MIN = 0.2
 _LIKES_BY_WORDS_MIN = 0.05
+#: What takes back the sentence before it.
+_TAKES_BACK = re.compile(r"\b(?:just|only|I am) (?:kidding|joking)\b|^(?:kidding|jk|not really)\b", re.IGNORECASE)
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 
@@ -95,6 +99,11 @@ class ExtractedItem(NamedTuple):
     item: Item
 
 
+def sources_of(item: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the messages that an item comes from."""
+    return item.get("source_events") or [item["source_event"]]
+
+
 class ExtractionTimeout(Exception):
     """The rules exceeded the processor time of a message; the rest of the message is left out."""
 
@@ -112,7 +121,7 @@ def extract_by_rules(
 
     Parameters:
         before: earlier statements, oldest first, which corrections may refer to; new facts are appended to it.
-        seconds_max: processor time of this thread, checked before each sentence. It is not wall-clock time, so that a
+        seconds_max: processor time of this thread, checked every `_SENTENCES_TIMED` sentences. It is not wall-clock time, so that a
             busy machine extracts the same items.
         conversation: the state of the session, which the message changes; None: the message stands alone.
         embed: returns the embeddings of sentences; None: words decide alone what is worth keeping.
@@ -121,17 +130,13 @@ def extract_by_rules(
     Raises:
         ExtractionTimeout: the processor time is used up.
     """
-    end = time.thread_time() + seconds_max
-    # Another author gives the assistant no instructions, and those of a play end with it.
-    may_instruct = not is_pasted(message.text) and not is_role_play(message.text)
+    is_long = len(message.text) > _TIMED_CHARS_MIN
+    end = time.thread_time() + seconds_max if is_long else 0.0
     event_text = message.text
     message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
     yield from _dates(message)
     if message.is_assistant:
         return
-    procedure = find_procedure(message.text)
-    if procedure is not None:
-        yield ExtractedItem("procedures", procedure | {"source_events": [message.event_id]})
     own = own_words(message.text, message.speaker)
     message_sentences = sentences(own)
     yield from _questions(message, message_sentences if own == message.text else sentences(message.text))
@@ -141,11 +146,11 @@ def extract_by_rules(
     read = read_sentences(
         [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
     )
-    jokes = [*map(statement_modality.is_joke, message_sentences), False]
+    takes_back = [*(_TAKES_BACK.search(it.text) is not None for it in message_sentences), False]
     for index, sentence in enumerate(message_sentences):
-        if time.thread_time() > end:
+        if is_long and index % _SENTENCES_TIMED == 0 and time.thread_time() > end:
             raise ExtractionTimeout
-        if jokes[index] or jokes[index + 1]:
+        if takes_back[index] or takes_back[index + 1]:
             continue
         items: list[ExtractedItem] = []
         if not sentence.is_question:
@@ -153,9 +158,11 @@ def extract_by_rules(
                 part.keep >= (_LIKES_MIN if part.has_vector else _LIKES_BY_WORDS_MIN) for part in read[index]
             )
             items += _read_sentence(message, sentence, before, vectors=vectors, read=read[index], may_like=may_like)
-        if may_instruct:
+        to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
+        if not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
-            if instructions:
+            # Another author gives the assistant no instructions, and those of a play end with it.
+            if instructions and not (is_pasted(event_text) or is_role_play(event_text)):
                 # `Don't ever delete files` is not what its speaker likes.
                 items = [*(item for item in items if item.kind != "preferences"), *instructions]
         items += _statements(message, event_text, sentence.said, read[index], items)
@@ -190,21 +197,26 @@ def _read_instructions(
     to_assistant: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the standing instruction that the reader finds in a sentence, unless the sentence withdraws one."""
-    if any(_ends_rule(item) for item in items) or statement_modality.is_reported(sentence.text):
+    if any(_ends_rule(item) for item in items):
         return
-    # In a long message, `answer in English` is about the task at hand.
-    least = RULE_MIN if is_talk(message.text) else LONG_RULE_MIN
+    least = RULE_MIN
     if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
-    if instruction_probability(read) >= least:
-        instruction = instruction_of(sentence.said.strip().rstrip(END_SIGNS)).preference(message.speaker)
-        yield ExtractedItem("preferences", instruction | {"source_events": [message.event_id]})
+    if instruction_probability(read) >= least and not is_reported(sentence.text):
+        yield _instruction(message, sentence.said.strip().rstrip(END_SIGNS))
+
+
+def _instruction(message: IncomingMessage, text: str) -> ExtractedItem:
+    """Return a standing instruction of the sender."""
+    return ExtractedItem(
+        "preferences", instruction_of(text).preference(message.speaker) | {"source_events": [message.event_id]}
+    )
 
 
 def _ends_rule(extracted: ExtractedItem) -> bool:
     """Return whether an item ends a rule: preferences have no predicate."""
-    return extracted.kind == "endings" and not extracted.item.get("predicates")
+    return extracted.kind == "endings" and "predicates" not in extracted.item
 
 
 def _statements(
@@ -230,7 +242,7 @@ def _statements(
         if item.kind not in _NAMING_KINDS
     ]
     said.append(frozenset[str]().union(*said))
-    stated = len(statement_modality.stated_part(sentence.rstrip(".!")))
+    stated = len(stated_part(sentence.rstrip(".!")))
     for statement in kept:
         stems = content_stems(statement.text)
         if statement.start >= stated or any(len(stems & other) >= _SAME_SHARE * len(stems) for other in said):
@@ -293,7 +305,8 @@ def _read_sentence(
         read: the clauses of the sentence.
         may_like: whether the reader takes it for more than a reaction.
     """
-    items = [it for it in _items(message, _ELLIPSIS.sub(r"\1and I ", sentence.text)) if it.kind == "facts" or may_like]
+    text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
+    items = [it for it in _items(message, text, before) if it.kind == "facts" or may_like]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
     changes = [*_changes(message, sentence.text, facts, before, vectors, read)]
     if any(extracted.kind == "corrections" for extracted in changes):
@@ -301,22 +314,29 @@ def _read_sentence(
         return
     yield from items
     yield from changes
-    for kind, item in people(message.speaker, sentence.text):
-        yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
+    introduced = [*people(message.speaker, sentence.text)]
+    namesakes = {
+        item["target"]
+        for kind, item in introduced
+        if kind == "relationships" and is_namesake(item["source"], item["type"], item["target"], before)
+    }
+    for kind, item in introduced:
+        if item["target" if kind == "relationships" else "name"] not in namesakes:
+            yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
-def _items(message: IncomingMessage, text: str) -> Iterator[ExtractedItem]:
+def _items(message: IncomingMessage, text: str, before: Sequence[PriorStatement]) -> Iterator[ExtractedItem]:
     """Yield the facts and preferences of the patterns."""
-    factor = statement_modality.confidence_factor(text)
-    stated = len(statement_modality.stated_part(text))
     for match in matches(text):
-        if match.start >= stated or not _may_be_subject(match.subject, message.text):
+        # Few sentences have a match, so that the long patterns of reports are tried after it.
+        if match.start >= len(stated_part(text)) or not _may_be_subject(match.subject, message.text):
             continue
         if _WHEN.search(text[: match.start]) and _PAST.search(text[match.start : match.end]) is None:
             # `When I have a dog` says nothing about the present.
             continue
+        factor = confidence_factor(text)
         if match.rule.kind == "fact" and match.object:
-            yield _item(message, match, factor)
+            yield _item(message, match, factor, before)
         elif match.rule.kind == "preference" and factor == 1:
             yield from _preferences(message, text, match)
 
@@ -347,18 +367,26 @@ def _preferences(message: IncomingMessage, text: str, match: RuleMatch) -> Itera
         )
 
 
-def _item(message: IncomingMessage, match: RuleMatch, confidence_factor: float) -> ExtractedItem:
+def _item(message: IncomingMessage, match: RuleMatch, factor: float, before: Sequence[PriorStatement]) -> ExtractedItem:
     """Return the fact of a match."""
     subject = subject_name(message.speaker, match.subject)
-    confidence = round(match.rule.confidence * confidence_factor, 3)
+    introduced = relation_and_name(match.subject)
+    if introduced is not None and is_namesake(message.speaker, *introduced, before):
+        # The name is another person's.
+        subject = f"{message.speaker}'s {introduced[0]}"
     source = {"source_events": [message.event_id]}
     predicate = _plural(match.predicate) if _is_plural(match.subject) else match.predicate
-    item: Item = {"subject": subject, "predicate": predicate, "object": match.object, "confidence": confidence}
+    item: Item = {
+        "subject": subject,
+        "predicate": predicate,
+        "object": match.object,
+        "confidence": round(match.rule.confidence * factor, 3),
+    }
     item |= {"source_type": "observed"} | source
     if match.rule.type != "fact":
         item["type"] = match.rule.type
     if match.rule.type == "task" and names_date(match.object, message.sent_at):
-        item["confidence"] = max(item["confidence"], round(_DATED_TASK * confidence_factor, 3))
+        item["confidence"] = max(item["confidence"], round(_DATED_TASK * factor, 3))
     end_plan(item, message.sent_at)
     return ExtractedItem("facts", item)
 
@@ -383,21 +411,28 @@ def _changes(
     vectors: Vectors | None,
     read: Sequence[ReadClause],
 ) -> Iterator[ExtractedItem]:
-    """Yield what the sentence changes, unless most of it is hypothetical or reported, or it is in doubt."""
-    own = statement_modality.stated_part(text)
-    if len(own) <= len(text) // 2 or statement_modality.confidence_factor(text) < 1:
+    """Yield what the sentence changes of what its speaker said before, unless most of it is hypothetical or reported, or in doubt."""
+    if not any(prior.speaker == message.speaker for prior in before):
         return
     source = {"source_events": [message.event_id]}
-    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, read=read)
-    yield from (ExtractedItem(kind, item | source) for kind, item in changes)
-    if any(kind != "facts" for kind, _ in changes):
+    own = stated_part(text)
+    if len(own) <= len(text) // 2 or confidence_factor(text) < 1:
         return
-    correction = find_correction(message.speaker, message.session_id, text, facts, [*filter(_is_fact, before)])
-    if correction is not None:
-        yield ExtractedItem("corrections", correction | source)
+    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, read=read)
+    for kind, item in changes:
+        yield ExtractedItem(kind, item | source)
+        rest = remaining_elements(item["object"], own) if kind == "endings" and "predicates" not in item else None
+        if rest is not None and instruction_probability(read_clauses(rest, to_assistant=True)) >= RULE_MIN:
+            # `Comments are fine again` leaves of `use tabs, and never add comments` the first half.
+            yield _instruction(message, rest)
+    if any(kind == "corrections" for kind, _ in changes):
         return
     stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
-    last = next((prior for prior in reversed(stated) if prior.session_id == message.session_id), None)
-    for item in find_endings(own, last):
+    stated = [prior for prior in stated if prior.session_id == message.session_id]
+    correction = plain_correction(own, stated)
+    if correction is not None:
+        yield ExtractedItem(correction[0], correction[1] | source)
+        return
+    for item in find_endings(own, stated[-1] if stated else None):
         subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | source)

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -72,16 +72,18 @@ WHO = re.compile(
     rf"(?P<who>(?:I|[Ww]e)\b|(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?:{_RELATIONS})(?:'s\s+(?:\w+\s+)?(?:{_RELATIONS}))?\b(?:,?\s+{_NAME},?)?|{_NAME})"
     rf"(?:\s+(?:{_ADVERBS})\b)*\s+"
 )
-#: Positions at which a statement may begin.
-BEGIN = re.compile(
-    r"^|(?<=[,;:(])\s*|(?<=\w)-\s+|\s[-–—]+\s*|(?<=\w)—\s*|\b(?i:and|but|so|because|since|that|then|well|yes|yeah|yep|oh|also|anyway|hey|hi|hello|by the way|"
-    r"btw|fyi|in fact|of course|actually|maybe|perhaps|probably|I think|I guess|I believe|I suppose|apparently|you know|plus|though|"
-    r"where|when|while|after|yesterday|today|recently|lately|nowadays|these days|earlier today|this (?:past )?(?:week|weekend|morning|month|year|summer|winter|spring|fall)|"
-    r"last (?:\w+)|a (?:few|couple of|couple) (?:\w+) ago|\w+ (?:days|weeks|months|years) ago|a (?:week|month|year) ago|in (?:19|20)\d\d|as a (?:kid|child|teenager)|"
-    r"(?:from|since|starting|as of) (?:(?:next|this|last) )?\w+(?: on)?),?\s+"
+#: A word and the signs after it.
+_WORD_AND_SIGNS = re.compile(r"(?<!\w)(\w++)(\W++)")
+#: Signs after which a statement may begin.
+_CLAUSE_SIGNS = re.compile(r"[,;:(–—]|-\s|\s-")
+#: Words after which a statement may begin.
+_CONNECTIVES = frozenset(
+    "and but so because since that then well yes yeah yep oh also anyway hey hi hello way btw fyi fact course actually maybe perhaps "
+    "probably think guess believe suppose apparently know plus though where when while after yesterday today recently lately "
+    "nowadays ago".split()
 )
-#: Sentences whose positions are kept: the one that is read, and its forms without a negation.
-_SENTENCES_MAX = 4
+#: Words after which one more word may precede it: `last week I …`, `in 2019 I …`.
+_BEFORE_TIME = frozenset("last this these past earlier in since from starting next as".split())
 _PART = re.compile(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
 #: Endings of verb forms and adverbs that begin a sentence and are no names: `Looks like …`, `Winning must …`.
 _VERBAL = re.compile(r"(?:ing|ed|ly|s)$")
@@ -154,17 +156,22 @@ def _indexes() -> tuple[RuleIndex, RuleIndex]:
     )
 
 
-@lru_cache(maxsize=_SENTENCES_MAX)
-def clause_begins(sentence: str) -> tuple[re.Match[str], ...]:
-    """Return the positions of a sentence at which a statement may begin; rules, frames and endings read the same ones."""
-    return tuple(BEGIN.finditer(sentence))
+def clause_begins(sentence: str) -> list[int]:
+    """Return the positions of a sentence at which a statement may begin."""
+    begins = [0]
+    before = ""
+    for match in _WORD_AND_SIGNS.finditer(sentence):
+        word = match[1].lower()
+        if word in _CONNECTIVES or before in _BEFORE_TIME or (match[2] != " " and _CLAUSE_SIGNS.search(match[2])):
+            begins.append(match.end())
+        before = word
+    return begins
 
 
 def matches(sentence: str) -> Iterator[RuleMatch]:
     """Yield the matches in a sentence with expanded contractions: at each clause, the most specific rule that matches."""
     end = 0
-    for begin in clause_begins(sentence):
-        start = begin.end()
+    for start in clause_begins(sentence):
         if start < end:
             # The position lies within the last match.
             continue
@@ -262,6 +269,12 @@ def is_name(subject: str, *, at_start: bool) -> bool:
         return len(parts) > 1
     verbal = at_start and len(parts) == 1 and _VERBAL.search(subject) is not None
     return parts[0] not in vocabulary.NOT_NAMES and not verbal
+
+
+def relation_and_name(words: str) -> tuple[str, str] | None:
+    """Return the relation and the name of a subject such as `my brother Tom`; None for another one."""
+    relation = _RELATION.match(words)
+    return None if relation is None or not relation["name"] else (relation["relation"].casefold(), relation["name"])
 
 
 def subject_name(speaker: str, words: str) -> str:

@@ -29,11 +29,8 @@ _SHORT_FORMS = {
 _SHORT_FORM = re.compile(r"\b(?<!')(?:" + "|".join(_SHORT_FORMS) + r")\b(?!['.]\w)", re.IGNORECASE)
 _LOWER_I = re.compile(r"\b(i)(?=\b(?!\.))")
 #: `my son in law` is no son.
-_IN_LAW = re.compile(
-    r"(?<=\bmother)\sin\slaw\b|(?<=\bfather)\sin\slaw\b|(?<=\bsister)\sin\slaw\b|(?<=\bbrother)\sin\slaw\b|(?<=\bson)\sin\slaw\b|(?<=\bdaughter)\sin\slaw\b",
-    re.I,
-)
-_GOING_TO = re.compile(r"\bgonna\b", re.I)
+_IN_LAW = re.compile(r"\b(mother|father|sister|brother|son|daughter) in law\b", re.I)
+_WORD = re.compile(r"[\w-]+")
 #: Contractions with an apostrophe.
 _CONTRACTIONS = (
     (re.compile(r"\bcan't\b", re.I), "cannot"),
@@ -91,11 +88,16 @@ def _cut(sentence: str) -> str:
 
 def _completed(sentence: str) -> str:
     """Return a sentence with the full forms of hurried typing."""
+    # Most sentences have none of them, and the pattern is tried at each word.
+    if _SHORT_FORMS.keys().isdisjoint(_WORD.findall(sentence.lower())):
+        return sentence
     return _SHORT_FORM.sub(lambda match: _SHORT_FORMS[match.group().lower()], sentence)
 
 
 def _expanded(sentence: str) -> str:
-    sentence = _IN_LAW.sub("-in-law", _GOING_TO.sub("going to", _LOWER_I.sub("I", sentence)))
+    sentence = _LOWER_I.sub("I", sentence)
+    if " in law" in sentence:
+        sentence = _IN_LAW.sub(r"\1-in-law", sentence)
     if "'" not in sentence:
         return sentence
     for pattern, full in _CONTRACTIONS:

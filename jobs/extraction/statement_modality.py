@@ -1,11 +1,9 @@
-"""Statement modality: finds hypotheses, reports, doubts and jokes in sentences."""
+"""Statement modality: finds hypotheses, reports and doubts in sentences."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-
-from recollect.jobs.extraction.sentences import Sentence
 
 #: Words after which a sentence states no fact: `if I lived in`, `I wish I had`, `she asked whether I`.
 _NON_FACTUAL = re.compile(
@@ -37,25 +35,13 @@ _DOUBT = re.compile(
     r"apparently|supposedly|i hope|hopefully|almost|or something)\b",
     re.IGNORECASE,
 )
-#: Words that mark the sentence before as a joke.
-_JOKE = re.compile(
-    r"\b(?:just kidding|only kidding|just joking|only joking|i am kidding|i am joking|jk|not really|/s|yeah right|"
-    r"not!|sarcasm)\b|^kidding\b|^as if\b|^(?:ha){2,6}h?\b,? \w|^(?:he){2,6}\b,? \w",
-    re.IGNORECASE,
-)
-
 #: Characters at the end of a sentence in which its speaker is searched.
 _AFTER_CHARS = 100
 
 
-def is_reported(predicate: str) -> bool:
-    """Return whether a predicate has a verb of saying or thinking: `mom says my name is`."""
-    return _REPORTED.search(predicate) is not None
-
-
-def is_joke(sentence: Sentence) -> bool:
-    """Return whether the sentence marks the sentence before as a joke."""
-    return _JOKE.search(sentence.text) is not None
+def is_reported(sentence: str) -> bool:
+    """Return whether a sentence has a verb of saying or thinking: `mom says my name is`."""
+    return _REPORTED.search(sentence) is not None
 
 
 # The facts, the people, the changes and the statements of a sentence are read by functions of their own.
@@ -68,7 +54,6 @@ def stated_part(sentence: str) -> str:
     return sentence[: min((match.end() for match in matches if match is not None), default=len(sentence))]
 
 
-@lru_cache(maxsize=64)
 def confidence_factor(sentence: str) -> float:
     """Return the factor for the confidence of the statements in `sentence`: lower when it expresses doubt."""
     return 0.5 if _DOUBT.search(sentence) else 1.0

@@ -10,6 +10,12 @@ RELATIONS = """
     stepmother stepfather
 """.split()
 
+#: Relatives by blood, who are no other relation, too: `my friend Tom` and `my brother Tom` are two.
+RELATIVES = frozenset(
+    """mother mom mum father dad sister brother son daughter aunt uncle cousin niece nephew grandmother grandma grandfather
+    grandpa grandson granddaughter""".split()
+)
+
 #: Others of whom people state facts: `my kids`, `our landlord`, `my dog Rex`.
 SUBJECT_NOUNS = [
     *RELATIONS,

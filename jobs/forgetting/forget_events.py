@@ -202,7 +202,8 @@ def _knowledge(
         if item.kind in _KINDS and not item.source_events and item.line.casefold().startswith(speaker.casefold())
     ][-_ITEMS_MAX:]
     lines = ["I " + item.line[len(speaker) :].removeprefix("'s") for item in items]
-    places = {place for request in requests for place in named_texts(request.text, lines, embed)}
+    ids = [item.id for item in items]
+    places = {place for it in requests for place in named_texts(it.text, it.odds, lines, ids, embed)}
     return {items[place].id: items[place].kind for place in places}
 
 

@@ -7,6 +7,7 @@ network compares the request with each earlier sentence, by the vectors of their
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -32,6 +33,8 @@ ASKS = ("nothing", "named", "previous")
 TOKENS_MAX = 32
 #: Features of a pair next to its similarities.
 FEATURES = 11
+#: Features of the likeliest sentence.
+MEANING = 5
 #: A similarity of words is below this, a probability of one half at it.
 SIMILARITY_BIAS = 0.6
 #: Share of the table of words next to the vectors: the share of 0 finds more and forgets more wrongly.
@@ -78,16 +81,22 @@ class Model:
         odds = np.exp(scores - scores.max())
         return np.asarray(odds / odds.sum(), np.float32)
 
-    def named(self, request: str, said: Sequence[str], embed: Embed) -> Floats:
-        """Return the log odds that a request names each of some sentences."""
+    def named(self, request: str, said: Sequence[str], embed: Embed) -> tuple[Floats, Floats]:
+        """Return the log odds that a request names each of some sentences, and the similarities of their vectors."""
         features = pair_features(request, said, self._asking)
         rows = [self._table[word_rows(text, self._places)] for text in (request, *said)]
         by_words = self._networks["words"].scores(rows[0], rows[1:], features)
-        rows = [
-            np.concatenate((it.vector[None], it.tokens))[:TOKENS_MAX] @ self._basis for it in embed([request, *said])
-        ]
+        embedded = embed([request, *said])
+        rows = [np.concatenate((it.vector[None], it.tokens))[:TOKENS_MAX] @ self._basis for it in embedded]
         by_vectors = self._networks["vectors"].scores(rows[0], rows[1:], features)
-        return np.asarray(_WORDS_SHARE * by_words + (1 - _WORDS_SHARE) * by_vectors, np.float32)
+        near = np.array([it.vector @ embedded[0].vector for it in embedded[1:]], np.float32)
+        return np.asarray(_WORDS_SHARE * by_words + (1 - _WORDS_SHARE) * by_vectors, np.float32), near
+
+    def means(self, features: Sequence[float]) -> float:
+        """Return the probability that a message asks to forget its likeliest sentence; `leader` has the features."""
+        *weights, bias = self._arrays["means"].tolist()
+        odds = sum(weight * feature for weight, feature in zip(weights, features, strict=True)) + bias
+        return 1 / (1 + math.exp(-odds))
 
     def content(self, request: str) -> frozenset[str]:
         """Return the stems of a request that name something."""

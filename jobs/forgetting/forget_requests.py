@@ -6,6 +6,7 @@ nothing, `forget my wifi password` does. What a request names is found among the
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,10 +27,15 @@ _GATE_MIN = 0.06
 _ASKS_MIN, ASKS_BY_WORDS_MIN = 0.4, 0.5
 #: Probability by words alone from which a sentence next to a request belongs to it.
 _BELONGS_MIN = 0.2
-#: `Don't forget that I am allergic` asks for the opposite; none of 220 labelled requests has these words.
-_KEEPS = re.compile(r"\b(?:do not|don't|dont|never) (?:you |ever |please )?forget\b", re.IGNORECASE)
+#: `Don't forget that I am allergic` asks for the opposite; none of 434 labelled requests has these words.
+_KEEPS = re.compile(
+    r"\b(?:do not|don't|dont|never) (?:you |ever |please )?forget\b|\bvergiss (?:bitte )?(?:nicht|nie)\b"
+    r"|\bno (?:te |se )?olvid|\bn'oublie[sz]? pas\b|\bnon (?:ti )?(?:dimentic|scord)|忘れないで|别忘|不要忘",
+    re.IGNORECASE,
+)
 #: Words of a sentence that says nothing worth keeping.
 _EMPTY_STEMS_MAX = 1
+_CERTAIN = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +47,10 @@ class ForgetRequest:
     around: tuple[str, ...] = ()
     #: Whether the statement just before is meant: `forget what I just said`.
     previous: bool = False
+    #: Whether a statement stands before it in its message.
+    follows: bool = False
+    #: Log odds that it asks for anything.
+    odds: float
 
 
 def may_request(text: str) -> bool:
@@ -58,25 +68,41 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
         return []
     sentences = _sentences(own_words(text[:_TEXT_CHARS_MAX], speaker))
     requests: dict[str, ForgetRequest] = {}
+    says = False
     for place, sentence in enumerate(sentences):
-        if sentence in requests or asks_by_words(sentence) < _GATE_MIN:
+        if sentence in requests:
             continue
-        nothing, named, previous = (
-            model().asks(sentence, None if embed is None else embed([sentence])[0].vector).tolist()
-        )
-        if 1 - nothing >= (ASKS_BY_WORDS_MIN if embed is None else _ASKS_MIN):
+        asks, is_previous = _asks(sentence, embed)
+        if asks >= (ASKS_BY_WORDS_MIN if embed is None else _ASKS_MIN):
             neighbours = (sentences[place - 1 : place + 1], sentences[place : place + 2])
-            around = tuple(" ".join(pair) for pair in neighbours if len(pair) > 1)
-            requests[sentence] = ForgetRequest(text=sentence, around=around, previous=previous > named)
+            requests[sentence] = ForgetRequest(
+                text=sentence,
+                around=tuple(" ".join(pair) for pair in neighbours if len(pair) > 1),
+                previous=is_previous,
+                follows=says,
+                odds=math.log(max(asks, _CERTAIN) / max(1 - asks, _CERTAIN)),
+            )
+        says = says or not _is_empty(sentence)
     return [*requests.values()]
+
+
+def _asks(sentence: str, embed: Embed | None) -> tuple[float, bool]:
+    """Return the probability that a sentence asks to forget, and whether it means what was said just before."""
+    if asks_by_words(sentence) < _GATE_MIN:
+        return 0.0, False
+    vector = None if embed is None else embed([sentence])[0].vector
+    nothing, named, previous = model().asks(sentence, vector).tolist()
+    return 1 - nothing, previous > named
 
 
 def is_request_alone(text: str) -> bool:
     """Return whether each sentence of a message may ask to forget, or says next to nothing."""
-    return all(
-        len(content_stems(sentence)) <= _EMPTY_STEMS_MAX or asks_by_words(sentence) >= _BELONGS_MIN
-        for sentence in _sentences(text)
-    )
+    return all(map(_is_empty, _sentences(text)))
+
+
+def _is_empty(sentence: str) -> bool:
+    """Return whether a sentence belongs to a request, or says next to nothing."""
+    return len(content_stems(sentence)) <= _EMPTY_STEMS_MAX or asks_by_words(sentence) >= _BELONGS_MIN
 
 
 # A sentence of an append is asked about two or three times.

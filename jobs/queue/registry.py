@@ -13,8 +13,8 @@ from recollect.jobs.derivation.job_context import Job, JobContext
 from recollect.jobs.erasure.care_transfer import transfer_care
 from recollect.jobs.erasure.retention import is_retained, retain, retention_due_us
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.extraction.llm_reading import read_by_llm, reading_due_us
 from recollect.jobs.forgetting.forget_events import forget
+from recollect.jobs.llm_reading.reading_job import read_by_llm, reading_due_us
 from recollect.jobs.queue.nightly import compact
 
 #: New events of a namespace from which the nightly job seals a segment of the archive.

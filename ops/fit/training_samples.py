@@ -263,10 +263,11 @@ def _sample(
 ) -> Sample | None:
     """Return the sample of a question; None when the search has no candidates."""
     request = RetrieveRequest.model_validate({"query": question["query"], "until": question.get("until")})
-    context, ranked = bench.parts.retriever.rank(conversation.namespace, request)
+    ranked = bench.parts.retriever.rank(conversation.namespace, request, lambda ranked: ranked)
     if ranked is None:
         return None
-    episodes, rows = context.episodes, ranked.candidates.rows
+    context, rows = ranked.context, ranked.candidates.rows
+    episodes = context.episodes
     # A version is the event's number in its namespace.
     versions = {event["id"]: version for version, event in enumerate(conversation.events, start=1)}
     gold_versions = [versions[id] for id in question["gold"] if id in versions]

@@ -66,7 +66,8 @@ class Ask(BaseModel):
     has: list[str] = Field(default_factory=list[str])
     has_any: list[list[str]] = Field(default_factory=list[list[str]])
     lacks: list[str] = Field(default_factory=list[str])
-    #: In the context, on no line that shows something newer, and in no knowledge that has ended.
+    #: In the context, on no line that shows something newer, and in no knowledge that has ended: `9 April|April 9` is
+    #: either of them.
     still: list[str] = Field(default_factory=list[str])
     #: Pairs of an old value and the new one: where the old one is in the context, the new one is, too.
     not_without: list[tuple[str, str]] = Field(default_factory=list[tuple[str, str]])
@@ -151,12 +152,13 @@ def context_failures(ask: Ask, context: str) -> Iterator[str]:
     for old, new in ask.not_without:
         if old.casefold() in text and new.casefold() not in text:
             yield f"has {old!r} without {new!r}"
-    for part in ask.still:
-        lines = [line for line in text.splitlines() if part.casefold() in line]
+    for said in ask.still:
+        parts = said.casefold().split("|")
+        lines = [line for line in text.splitlines() if any(part in line for part in parts)]
         if not lines:
-            yield f"lacks {part!r}"
+            yield f"lacks {said!r}"
         elif any(mark in line for line in lines for mark in ENDED):
-            yield f"shows {part!r} as over"
+            yield f"shows {said!r} as over"
     if ask.no_answer and text.strip():
         yield "is not empty"
 
@@ -174,7 +176,7 @@ def knowledge_failures(memory: Recollect, case: Case, ask: Ask) -> Iterator[str]
                 wrong += ask.lacks_current
                 wrong += ask.lacks_rule if item.get("standing") else []
             if item["status"] in OVER:
-                wrong += ask.still
+                wrong += [part for said in ask.still for part in said.split("|")]
             yield from (
                 f"{item['status']} {name} have {part!r}: {text}" for part in wrong if part.casefold() in text.casefold()
             )

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import apsw
 import orjson
 
+from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.projector.predicates import canonical, normalised
 from recollect.projections.projector.stated_fact import StatedMemory, voice_of, voice_of_topic
 from recollect.projections.text.stems import content_stems
@@ -134,8 +135,9 @@ class Ending:
     def spares(self, predicate: str, sources: Sequence[str]) -> bool:
         """Return whether it ends nothing of a fact that it matches, since one message states both.
 
-        In `I quit my job. I work at Bosch now` the ending is about what was said before, and in `I don't eat meat any
-        more` the negated fact begins. What the ending names is over: `My dog is called Rex. Rex died`.
+        In `I quit my job. I work at Bosch now` the ending is about what was said before, in `I don't eat meat any more`
+        the negated fact begins, and a statement in words, `No more Warfarin`, may be the ending itself. What the ending
+        names otherwise is over: `My dog is called Rex. Rex died`.
 
         Parameters:
             predicate: of the fact.
@@ -143,7 +145,7 @@ class Ending:
         """
         if self.object is not None:
             return False
-        is_other = not self.about or _NEGATED.search(predicate) is not None
+        is_other = not self.about or canonical(predicate) == SAYS or _NEGATED.search(predicate) is not None
         return self.kind == "end" and is_other and not set(self.source_events).isdisjoint(sources)
 
     def ends_preference(self, name: str, value: str) -> bool:

@@ -17,6 +17,8 @@ from recollect.projections.text.folding import fold
 #: Characters before and after an expression that are compared, and those of its line.
 _AROUND_CHARS = 24
 _LINE_CHARS = 400
+#: What stands between a day and its weekday: `the 18th, a Sunday`.
+_APPOSED = re.compile(r",?\s\(?(?:an? )?")
 _JOINED = re.compile(r"\s?(?:of|de|del|du|des|の|的)?\s?")
 _OF = r"(?:of|de|del|du|des|der|di|do|van)"
 _ARTICLE = r"(?:the|el|la|le|den|am|l')"
@@ -63,7 +65,7 @@ def _is_part(text: str, readings: Sequence[Reading], place: int) -> bool:
     reading = readings[place]
     previous = readings[place - 1] if place else None
     following = readings[place + 1] if place + 1 < len(readings) else None
-    if previous is not None and _are_joined(text, previous, reading):
+    if previous is not None and (_are_joined(text, previous, reading) or _is_weekday_of(text, previous, reading)):
         return True
     if following is not None and _are_joined(text, reading, following):
         return True
@@ -87,6 +89,16 @@ def _are_joined(text: str, first: Reading, second: Reading) -> bool:
         and (not is_complete or first.expression.words.language in UNSPACED)
         and not set(first.candidates) & set(second.candidates)
         and _JOINED.fullmatch(text[first.end : second.start]) is not None
+    )
+
+
+def _is_weekday_of(text: str, first: Reading, second: Reading) -> bool:
+    """Return whether an expression is the weekday of the day before it, which may be far away: `the 18th, Sunday`."""
+    return (
+        second.kind.startswith("weekday")
+        and first.kind.startswith(("day.of.month", "monthday"))
+        and not set(first.candidates) & set(second.candidates)
+        and _APPOSED.fullmatch(text[first.end : second.start]) is not None
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -63,6 +64,16 @@ def test_a_new_log_with_keys_stores_no_plaintext_and_reads_it_back(open_encrypte
     assert b"canary" not in bytes_of(tmp_path)
     with closing(open_encrypted()) as log:
         assert texts(log) == ["my canary sings", "mine too"]
+
+
+def test_first_appends_at_the_same_time_all_find_the_new_keys(tmp_path: Path) -> None:
+    for number in range(40):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with closing(open_log(f"sqlite:///{folder / 'log.db'}", keys=KeyStore(folder, None))) as log:
+            with ThreadPoolExecutor(8) as pool:
+                appends = [pool.submit(log.append, "a", [message_draft(str(sender))]) for sender in range(8)]
+            assert sorted(append.result()[0].version for append in appends) == list(range(1, 9))
 
 
 def test_the_chain_is_verified_without_a_key(open_encrypted: Open) -> None:

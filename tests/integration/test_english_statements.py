@@ -131,7 +131,6 @@ def test_what_a_rule_reads_is_not_known_twice(said: str, embed: Embed) -> None:
         "It is an article that I wrote with her.",
         "do you know whether my sister moved to rome",
         "He adopted a cat.",
-        "I need to finish this today.",
         "I had a great time.",
         "Act as a travel guide. I live in Porto and own a boat.",
         "You are the CEO of a bank. I work at Siemens.",

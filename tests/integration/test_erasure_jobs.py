@@ -15,8 +15,8 @@ from support.redis import RedisServer
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.extraction.llm_reading import read_by_llm
 from recollect.jobs.llm.shared_pause import PAUSE_NAME
+from recollect.jobs.llm_reading.reading_job import read_by_llm
 from recollect.jobs.queue.run_store import DeadLetter
 
 WORD = "Zqcanary"

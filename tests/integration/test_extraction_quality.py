@@ -42,8 +42,6 @@ def shown(found: ExtractedItem) -> list[str]:
             return [f"alias {name}" for name in item.get("aliases", [])] or [f"entity {item['name']}"]
         case "relationships":
             return [f"relation {item['type']} {item['target']}"]
-        case "procedures":
-            return [f"procedure {item['name']}"]
         case "dates":
             return [f"date {item['text']}"]
         case _:

@@ -51,7 +51,8 @@ def shown(memory: Recollect) -> str:
     """Return all that a model or a list shows."""
     contexts = [memory.retrieve("a", query, gate=False, limit=50).context for query in QUERIES]
     contexts += [memory.retrieve("a", query, mode="passive", session_id="next").context for query in QUERIES]
-    names = ("episodes", "facts", "preferences", "relationships", "entities")
+    contexts.append(memory.retrieve("a", "", mode="passive", session_id="start", gate=False).context)
+    names = ("episodes", "sessions", "facts", "preferences", "relationships", "procedures", "entities", "dates")
     lists = [str(memory.list("a", name)["items"]) for name in names]
     return "\n".join([*contexts, *lists])
 
@@ -123,6 +124,14 @@ def test_what_was_just_said_is_the_message_before_in_the_session(memory: Recolle
     turn(memory, "I was fired from the mill.", id="fired")
     assert {item["id"] for item in turn(memory, "Forget what I just said.").forgotten} >= {"fired"}
     assert "mill" not in shown(memory)
+
+
+def test_a_statement_is_taken_back_in_its_own_message(memory: Recollect) -> None:
+    tell(memory)
+    result = turn(memory, "The code of my safe is 90-14-66. Please delete that from your memory.", id="taken back")
+    assert {item["id"] for item in result.forgotten} == {"taken back"}
+    assert "90-14-66" not in shown(memory)
+    assert "72,000" in shown(memory)
 
 
 @pytest.mark.parametrize(

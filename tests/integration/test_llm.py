@@ -16,7 +16,7 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.envelope import microseconds
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.extraction.llm_reading import read_by_llm
+from recollect.jobs.llm_reading.reading_job import read_by_llm
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _LATER_US = microseconds(_START + timedelta(days=1))

@@ -17,12 +17,12 @@ from support.llm_chat import LATER_US, START, Chat, llm_chat, sentences
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.extraction.item_merge import added_items
-from recollect.jobs.extraction.llm_checks import refusal
-from recollect.jobs.extraction.llm_conversation import LlmConversation
-from recollect.jobs.extraction.llm_reading import read_by_llm
-from recollect.jobs.extraction.llm_statement import LlmStatement, parse_statements, split_statement
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
+from recollect.jobs.llm_reading.item_merge import added_items
+from recollect.jobs.llm_reading.llm_checks import refusal
+from recollect.jobs.llm_reading.llm_conversation import LlmConversation
+from recollect.jobs.llm_reading.llm_statement import LlmStatement, parse_statements, split_statement
+from recollect.jobs.llm_reading.reading_job import read_by_llm
 
 _ANSWERS = Path(__file__).parents[2] / "ops" / "llm"
 

@@ -10,7 +10,7 @@ from support.events import message
 from support.llm_chat import LATER_US, START, Chat, llm_chat
 
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.extraction.llm_reading import read_by_llm
+from recollect.jobs.llm_reading.reading_job import read_by_llm
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ from recollect.api.operations.metrics import prometheus_metrics
 from recollect.api.settings import load_settings
 from recollect.events.envelope import microseconds
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.extraction.llm_reading import read_by_llm
 from recollect.jobs.llm.breaker import Breaker
 from recollect.jobs.llm.limited_client import BYTES_MAX
 from recollect.jobs.llm.speed import Speed
 from recollect.jobs.llm.spend import Spend
+from recollect.jobs.llm_reading.reading_job import read_by_llm
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 _LATER_US = microseconds(_START + timedelta(days=1))

@@ -43,6 +43,13 @@ def test_a_profile_has_the_statements_of_the_person_by_topic(memory: Recollect) 
     assert [item.kind for item in items] == ["fact"] * 5
 
 
+def test_a_profile_has_the_facts_that_a_caller_stated_without_a_kind(memory: Recollect) -> None:
+    things = ("hiking", "chess", "opera", "tea", "rain")
+    facts = [{"subject": "user", "predicate": "loves", "object": thing} for thing in things]
+    memory.append("a", [{"type": "fact.stated", "payload": fact} for fact in facts])
+    assert {item.text for item in memory.retrieve("a", _QUESTION).items} == {f"user loves {thing}" for thing in things}
+
+
 def test_a_profile_has_only_what_the_request_allows(memory: Recollect) -> None:
     memory.append("a", lived("Ann", "Porto"))
     memory.settle("a")

@@ -274,7 +274,7 @@ def test_a_full_disk_leaves_what_was_folded_before_readable(small_disk: Path, lo
     models = ReadModels(small_disk, log)
     history = History(small_disk, log, models)
     vectors = Vectors(small_disk, models, _OFF)
-    retriever = Retriever(models, history, lambda: vectors)
+    retriever = Retriever(models, history, lambda: vectors, budget_ms=60_000)
     log.append("a", drafts(_CONVERSATION))
     assert "e1" in ids(retriever.retrieve("a", RetrieveRequest(query="lisbon")))
     log.append("a", drafts([message(f"sofa {number} " + "x" * 3_000) for number in range(1_000)]))

@@ -299,6 +299,36 @@ def test_what_was_said_after_the_time_that_is_asked_about_is_not_shown(memory: R
     assert "later" not in context
 
 
+def test_two_people_of_one_name_stay_two(memory: Recollect) -> None:
+    _tell(memory, "n", ("Ann", "My friend Tom lives in Rome."), ("Ann", "My brother Tom moved to Milan."))
+    facts = _facts(memory, "n")
+    assert facts["Tom lives in Rome"] == "active"
+    assert facts["Ann's brother lives in Milan"] == "active"
+    relations = [(item["type"], item["target"]) for item in memory.list("n", "relationships")["items"]]
+    assert relations == [("friend", "Tom")]
+
+
+def test_a_friend_who_becomes_more_is_one_person(memory: Recollect) -> None:
+    _tell(memory, "n", ("Ann", "My friend Tom lives in Rome."), ("Ann", "My husband Tom moved to Milan."))
+    assert _facts(memory, "n")["Tom lives in Rome"] == "superseded"
+
+
+def test_words_to_another_participant_are_no_rule_for_the_assistant() -> None:
+    conversation = Conversation()
+    conversation.has_assistant = True
+    for name in ("Leo", "Mina"):
+        conversation.join(name)
+
+    def rules(text: str) -> list[ExtractedItem]:
+        message = IncomingMessage("m", "s", "Leo", text, _AT, is_assistant=False)
+        read = extract_by_rules(message, [], conversation=conversation)
+        return [item for item in read if item.kind == "preferences" and item.item.get("standing")]
+
+    assert rules("please always answer in English")
+    assert not rules("Mina please always answer in English")
+    assert not rules("oh Mina, never call me before nine")
+
+
 def test_a_plan_is_over_after_its_date(memory: Recollect) -> None:
     _tell(memory, "n", ("Ann", "We are flying to Minneapolis on June 14th 2026 for the wedding of Emily."))
 

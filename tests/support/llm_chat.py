@@ -15,7 +15,7 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.envelope import microseconds
 from recollect.jobs.extraction.extraction_job import extract
-from recollect.jobs.extraction.llm_reading import read_by_llm
+from recollect.jobs.llm_reading.reading_job import read_by_llm
 
 # A Monday.
 START = datetime(2026, 1, 5, 9, 12, tzinfo=UTC)

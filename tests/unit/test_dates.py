@@ -343,6 +343,8 @@ def test_a_date_of_several_words_is_one_expression(
         "„Ich komme morgen“, sagte er",
         "Anna: I saw him yesterday\nTom: he leaves tomorrow",
         "open 24/7",
+        "moved us to the 18th, sunday, because of the football",
+        "it is on the 28th (a Friday)",
     ],
 )
 def test_parts_of_dates_names_of_events_and_quotations_are_never_sure(text: str) -> None:

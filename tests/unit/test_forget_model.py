@@ -39,6 +39,8 @@ def test_a_request_in_any_words_is_read(text: str) -> None:
         "Did you forget my salary?",
         "Don't mention it to my wife.",
         "My doctor forgot my test results.",
+        "Vergiss nicht, dass ich vegan bin.",
+        "No te olvides de mi alergia.",
     ],
 )
 def test_what_only_sounds_like_a_request_is_not_one(text: str) -> None:
@@ -55,6 +57,13 @@ def test_what_was_just_said_is_told_from_what_is_named() -> None:
 def test_the_sentences_around_a_request_may_name_what_it_means() -> None:
     *_, request = forget_requests("It is about my test results. Please delete that from your memory.", "Ann")
     assert request.around == ("It is about my test results. Please delete that from your memory.",)
+
+
+def test_a_request_after_a_statement_follows_it() -> None:
+    [alone] = forget_requests("Hi! Please forget my salary.", "Ann")
+    assert not alone.follows
+    [request] = forget_requests("We moved to Rome with three cats. Please forget that.", "Ann")
+    assert request.follows
 
 
 def test_a_request_with_a_statement_is_not_alone() -> None:
@@ -79,9 +88,9 @@ def embed(sentences: Sequence[str]) -> list[TokenEmbedding]:
 @given(st.text(max_size=100), st.lists(st.text(max_size=100), min_size=1, max_size=5))
 def test_each_sentence_has_finite_log_odds(request_: str, said: list[str]) -> None:
     assert pair_features(request_, said, frozenset()).shape == (len(said), FEATURES)
-    scores = model().named(request_, said, embed)
-    assert scores.shape == (len(said),)
-    assert np.isfinite(scores).all()
+    for scores in model().named(request_, said, embed):
+        assert scores.shape == (len(said),)
+        assert np.isfinite(scores).all()
 
 
 def test_a_gap_is_the_lead_before_the_best_other_sentence() -> None:

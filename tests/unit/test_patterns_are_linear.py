@@ -39,7 +39,6 @@ from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_pasted, is_role_play
 from recollect.jobs.extraction.people import people
-from recollect.jobs.extraction.procedures import find_procedure
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.rules import rules
 from recollect.jobs.extraction.sentences import sentences
@@ -175,7 +174,6 @@ _READERS: dict[str, Callable[[str], object]] = {
     "times": lambda text: question_times(text, _NOW),
     "sentences": sentences,
     "clauses": clauses,
-    "procedures": find_procedure,
     "fence": strip_recalled,
     "one line": single_line,
     "names": lambda text: mentioned_names(text, ()),

@@ -38,3 +38,29 @@ def test_the_end_of_a_plan(text: str, end: str | None) -> None:
 
 def test_a_statement_that_is_no_plan_has_no_end() -> None:
     assert _end("I fly to Oslo on Friday", "habit") is None
+
+
+def test_a_time_from_a_day_to_another_ends() -> None:
+    assert _end("his mum is coming to stay from Thursday to Sunday") == "2026-07-17"
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("I'm moving in with Jonas next month", "2026-09-01"),
+        ("im covering for Saskia until Friday", "2026-07-11"),
+        ("I'm flying to Oslo on Friday, but I have a cat", None),
+        ("I'm starting at the bank on the 1st of August", None),
+        ("I'm not going anywhere next month", None),
+    ],
+)
+def test_what_a_speaker_is_doing_on_a_day_is_over_after_it_whatever_it_is_about(text: str, end: str | None) -> None:
+    assert _end(text, "home") == end
+
+
+def test_an_open_task_ends_after_a_day_that_may_be_meant() -> None:
+    item: dict[str, Any] = {"predicate": "needs to", "object": "call dad on Sunday, its his 65th birthday"}
+    end_plan(item | {"type": "fact"}, _SAID)
+    assert "valid_until" not in item
+    end_plan(item := item | {"type": "task"}, _SAID)
+    assert f"{item['valid_until']:%Y-%m-%d}" == "2026-07-13"

@@ -41,6 +41,11 @@ def test_what_a_message_says_is_not_said_again_by_what_was_derived_from_it() -> 
     assert kept(CELLO, SISTER, MIA, MESSAGE) == ["m1"]
 
 
+def test_a_statement_that_ends_with_a_time_is_one_line_with_its_message() -> None:
+    words = item("f1", "fact", "Ann said: Jonas and I split up last month", source_events=("m4",), speaker="Ann")
+    assert kept(words, item("m4", "episode", "Jonas and I split up last month", speaker="Ann")) == ["m4"]
+
+
 def test_a_statement_with_a_value_that_its_message_does_not_have_stays() -> None:
     harp = item("f2", "fact", "Mia plays harp", source_events=("m1",))
     assert kept(CELLO, harp, MESSAGE) == ["f2", "m1"]

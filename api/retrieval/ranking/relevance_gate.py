@@ -23,6 +23,15 @@ from recollect.api.retrieval.understanding.query import Query
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
+#: Probability of an answer from which a retrieval returns items. Chosen so that answerable questions lose at most half
+#: a point of recall (see docs/benchmarks.md).
+ANSWER_MIN = 0.09
+#: The same without vectors: lower, because keywords alone separate less well.
+KEYWORD_ANSWER_MIN = 0.06
+#: Probability of relevance from which an item is returned. Chosen as `ANSWER_MIN`.
+ITEM_MIN = 0.0003
+#: The same in a passive retrieval: higher, because an unwanted item costs more than a missing one.
+PASSIVE_ITEM_MIN = 0.01
 #: The best candidates that the measures of an answer are taken from.
 _BEST_CANDIDATES = 10
 #: The coverage of a candidate that matches by substring, which has no whole words of the query.

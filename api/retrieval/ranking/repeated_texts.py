@@ -10,6 +10,7 @@ import numpy as np
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.queried_episodes import EpisodeDetails
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.text.words import folded_words
@@ -39,6 +40,13 @@ class DistinctEpisodes(NamedTuple):
         """Return the ones that `mask` selects."""
         ids = [ids for ids, selected in zip(self.older_ids, mask.tolist(), strict=True) if selected]
         return DistinctEpisodes(self.positions[mask], self.candidates[mask], ids)
+
+    def by(self, scores: Vector) -> DistinctEpisodes:
+        """Return them by falling score of the candidates."""
+        order: Ints = np.argsort(-scores[self.candidates], kind="stable")
+        places: list[int] = order.tolist()
+        ids = [self.older_ids[place] for place in places]
+        return DistinctEpisodes(self.positions[order], self.candidates[order], ids)
 
 
 def distinct_episodes(context: SearchContext, ranked: RankedEpisodes, count: int) -> DistinctEpisodes:

@@ -20,6 +20,8 @@ LABELS = FOLDER / "labels"
 FOLDS = 5
 #: Times that a topic is filled with other values.
 VARIANTS = 2
+#: Share of the scenes whose request names all of a group of topics: `my health`.
+_GROUP_SHARE = 0.2
 _LANGUAGES = ("de", "es", "fr", "it", "ja", "zh")
 _SLOT = re.compile(r"\{(?P<name>[A-Za-z]+\d?)\}")
 _NAMES = (
@@ -134,6 +136,8 @@ class Variant(NamedTuple):
     others: tuple[str, ...]
     #: Requests that name it.
     requests: tuple[str, ...]
+    #: Requests that name all of a group of topics, by the group.
+    of_groups: tuple[tuple[str, str], ...]
 
 
 def variants(ways: Sequence[str]) -> list[Variant]:
@@ -153,8 +157,21 @@ def variants(ways: Sequence[str]) -> list[Variant]:
                 [written(filler.fill(text), chance, 0.3) for text in group]
                 for group in (topic.statements, topic.others)
             ]
-            found.append(Variant(topic, tuple(texts[0]), tuple(texts[1]), tuple(requests)))
+            groups = sorted(topic.groups & group_names().keys()) if topic.language == "en" else []
+            of_groups = [
+                (group, written(asked[(first * 17 + place * 5) % len(asked)].replace("{X}", name), chance))
+                for group in groups
+                for place, name in enumerate(chance.sample(group_names()[group], 2))
+            ]
+            found.append(Variant(topic, tuple(texts[0]), tuple(texts[1]), tuple(requests), tuple(of_groups)))
     return found
+
+
+@cache
+def group_names() -> dict[str, list[str]]:
+    """Return how requests name all of a group of topics."""
+    rows = (line.partition(": ") for line in lines("groups.txt"))
+    return {group: names.split(" | ") for group, _, names in rows}
 
 
 def composed(all_variants: Sequence[Variant], count: int, seed: int) -> Iterator[Scene]:
@@ -175,15 +192,20 @@ def _scene(asked: Variant, all_variants: Sequence[Variant], chance: random.Rando
         *chance.sample(near, min(len(near), chance.choice((0, 0, 1, 2)))),
         *chance.sample(apart, chance.randint(2, 5)),
     ]
+    request, group = chance.choice(asked.requests), None
+    if asked.of_groups and chance.random() < _GROUP_SHARE:
+        group, request = chance.choice(asked.of_groups)
     texts = [(text, True) for text in own]
-    texts += [
-        (chance.choice(it.others if it.others and chance.random() < 0.2 else it.statements), False) for it in rest
-    ]
+    for it in rest:
+        is_other = it.others and chance.random() < 0.2
+        texts.append(
+            (chance.choice(it.others if is_other else it.statements), not is_other and group in it.topic.groups)
+        )
     if asked.others and chance.random() < 0.5:
         texts.append((chance.choice(asked.others), False))
     chance.shuffle(texts)
     named = frozenset(place for place, (_, is_named) in enumerate(texts) if is_named)
-    return Scene(topic.name, chance.choice(asked.requests), tuple(text for text, _ in texts), named)
+    return Scene(topic.name, request, tuple(text for text, _ in texts), named)
 
 
 def _is_same(one: Topic, other: Topic) -> bool:
@@ -279,8 +301,17 @@ def refusals(*, held_out: bool) -> Iterator[tuple[str, str]]:
         yield from ((row["voice"], text) for text in row["said"] if not text.startswith("a: "))
 
 
+def unseen_rows(*, held_out: bool) -> Iterator[Any]:
+    """Yield the scenes that no network is trained on: those that the meaning is fitted to, or those held out of it."""
+    for name in ("turns-heldout",) if held_out else ("turns", "chats-heldout", "voices-heldout"):
+        yield from _rows_of(name)
+
+
 def _rows(*, held_out: bool) -> Iterator[Any]:
-    end = "-heldout.jsonl" if held_out else ".jsonl"
-    for name in ("voices", "chats"):
-        for line in (FOLDER / f"labels-{name}{end}").read_text(encoding="utf-8").splitlines():
-            yield json.loads(line)
+    end = "-heldout" if held_out else ""
+    yield from (row for name in ("voices", "chats") for row in _rows_of(name + end))
+
+
+def _rows_of(name: str) -> Iterator[Any]:
+    for line in (FOLDER / f"labels-{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)

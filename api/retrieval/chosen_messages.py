@@ -1,0 +1,86 @@
+"""Chosen messages: the messages that hold the answer of a query, as items, and whether memory has an answer at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from recollect.api.retrieval.contract.result import Item
+from recollect.api.retrieval.knowledge_search import KnowledgeMatch
+from recollect.api.retrieval.ranking.choice import (
+    ANSWER_MIN,
+    DOUBTFUL_ANSWER_MIN,
+    PASSIVE_ANSWER_MIN,
+    Choice,
+    enough,
+)
+from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
+from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
+from recollect.api.retrieval.ranking.search_result import DroppedCandidate
+from recollect.api.retrieval.result_items import episode_item
+from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.api.retrieval.understanding.query import Query
+from recollect.projections.embeddings.token_codes import Vector
+
+
+def chosen_messages(context: SearchContext, choice: Choice, dropped: list[DroppedCandidate]) -> list[Item]:
+    """Return the messages that hold the answer, best first; those that are not needed are added to `dropped`."""
+    request, ranked = context.request, choice.ranked
+    distinct = distinct_episodes(context, ranked, 2 * request.limit)
+    probabilities = choice.probabilities[distinct.positions]
+    if request.gate:
+        count = enough(probabilities, passive=_is_turn(context))
+        dropped += _not_needed(context, ranked, distinct, probabilities, count)
+        distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
+    # In the order of the ranking, whose first message is right as often; so the probabilities belong to the places.
+    return episode_items(context, ranked, distinct.by(ranked.scores), probabilities)
+
+
+def _is_turn(context: SearchContext) -> bool:
+    """Return whether nothing is asked for; "remember when …" asks for a memory, as a question does."""
+    return context.request.mode == "passive" and not context.query.intent.remember
+
+
+def _not_needed(
+    context: SearchContext, ranked: RankedEpisodes, distinct: DistinctEpisodes, probabilities: Vector, count: int
+) -> list[DroppedCandidate]:
+    """Return the messages after the first `count` as dropped candidates."""
+    versions = context.episodes.versions[ranked.candidates.rows[distinct.candidates[count:]]].tolist()
+    reason = "the messages before it are enough"
+    return [
+        DroppedCandidate(context.snapshot.episodes.details(version).id, "episode", probability, reason)
+        for version, probability in zip(versions, probabilities[count:].tolist(), strict=True)
+    ]
+
+
+def answers(context: SearchContext, choice: Choice, matches: Sequence[KnowledgeMatch]) -> bool:
+    """Return whether memory has an answer, in a message or in what is known; for a turn, whether a message helps."""
+    answer_min, is_turn = context.settings.gate_answer_min, _is_turn(context)
+    if answer_min is None:
+        answer_min = ANSWER_MIN if asks_memory(context.query) else DOUBTFUL_ANSWER_MIN
+        answer_min = PASSIVE_ANSWER_MIN if is_turn else answer_min
+    knowledge = max((match.probability for match in matches if not match.required), default=0.0)
+    return choice.answer >= answer_min or (knowledge >= answer_min and not is_turn)
+
+
+def asks_memory(query: Query) -> bool:
+    """Return whether a query is worded as if meant for a memory: not small talk, and no task without the user."""
+    if query.intent.small_talk or query.without_topic:
+        return False
+    return not query.intent.task or bool(query.entities or query.participants)
+
+
+def episode_items(
+    context: SearchContext, ranked: RankedEpisodes, distinct: DistinctEpisodes, scores: Vector
+) -> list[Item]:
+    """Return the items of candidates with different texts; `scores` stand in the same order."""
+    items: list[Item] = []
+    rows: list[int] = ranked.candidates.rows[distinct.candidates].tolist()
+    versions: list[int] = context.episodes.versions[rows].tolist()
+    ranks = ranked.candidates.ranks(rows)
+    for row, version, older_ids, score in zip(rows, versions, distinct.older_ids, scores.tolist(), strict=True):
+        item = episode_item(context, version, score, ranks[row])
+        items.append(replace(item, source_events=(*item.source_events, *older_ids)) if older_ids else item)
+    return items

@@ -1,0 +1,136 @@
+"""Training of the choice model: which messages belong to the answer of a question, and whether memory has one.
+
+    OMP_NUM_THREADS=1 .venv/bin/python ops/train/relevance [--cache FILE] [--write]
+
+Prints the evidence among the first messages of held-out chats by the order of the ranking and by the model, how many
+messages are enough, and how many unanswerable questions are silent. README.md is the model card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from network import Scales, trained, weights_of
+from samples import Sample, samples
+
+from recollect.api.retrieval.ranking import choice_model
+from recollect.api.retrieval.ranking.choice import enough
+from recollect.api.retrieval.ranking.choice_inputs import ChoiceInputs
+from recollect.api.retrieval.ranking.choice_model import Weights, chances
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.search_index.episode_arrays import Ints
+
+GIVEN = Path(__file__).parents[4] / "shared" / "data"
+_WEIGHTS = Path(choice_model.__file__).parent / "choice_weights.npz"
+#: Networks whose probabilities are averaged.
+_SEEDS = (1, 2)
+_SETS = ("chats", "crops", "locomo", "beam", "friendsqa", "everyday")
+#: Given conversations that are held out, and one in five of the others.
+_HELD_OUT = ("conv-41", "beam-100K-2", "beam-100K-5", "beam-100K-8")
+_HELD_OUT_EVERY = 5
+_FIRST = (1, 3, 5, 10)
+#: Shares of answers that may be lost by silence.
+_LOST = (0.01, 0.03, 0.05)
+_LIMIT = 10
+
+
+class Judged(NamedTuple):
+    """A held-out sample with the probabilities of the model."""
+
+    sample: Sample
+    items: Vector
+    answer: float
+
+    def recall(self, candidates: Ints) -> float:
+        """Return the share of the evidence among some candidates."""
+        return float(self.sample.gold[candidates].sum()) / self.sample.gold_count
+
+    @property
+    def best_first(self) -> Ints:
+        """Return the candidates by falling probability."""
+        return np.argsort(-self.items, kind="stable")
+
+
+def is_held_out(sample: Sample) -> bool:
+    """Return whether a sample is of a chat that is not trained on."""
+    if sample.set_name in ("locomo", "beam"):
+        return sample.chat.endswith(_HELD_OUT)
+    if sample.set_name == "friendsqa":
+        return int(sample.chat.rpartition("-")[2]) % _HELD_OUT_EVERY == _HELD_OUT_EVERY - 1
+    return sample.chat.startswith("held-out") or sum(map(ord, sample.chat)) % _HELD_OUT_EVERY == 0
+
+
+def main() -> None:
+    """Train and report; write the weights when asked to."""
+    parser = argparse.ArgumentParser(prog="ops/train/relevance", description=__doc__)
+    parser.add_argument("--cache", type=Path, help="file for the samples, which take most of the time")
+    parser.add_argument("--given", type=Path, default=GIVEN, help="folder of the given conversations")
+    parser.add_argument("--write", action="store_true", help="replace the weights of the package")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        read = samples(arguments.cache, arguments.given, Path(folder))
+    # A question whose evidence is no candidate teaches nothing about candidates.
+    usable = [sample for sample in read if len(sample.gold) > 1]
+    training = [sample for sample in usable if not is_held_out(sample)]
+    scales = Scales.of(training)
+    weights = [weights_of(trained(training, scales, seed), scales) for seed in _SEEDS]
+    stored = {f"{number}.{name}": value for number, part in enumerate(weights) for name, value in part.items()}
+    print(f"{len(training)} samples; {sum(value.size for value in stored.values())} numbers")
+    report([judged(sample, choice_model.parts(stored)) for sample in usable if is_held_out(sample)])
+    if arguments.write:
+        rounded: dict[str, Any] = {name: value.astype(np.float16) for name, value in stored.items()}
+        np.savez_compressed(_WEIGHTS, **rounded)
+
+
+def judged(sample: Sample, weights: Sequence[Weights]) -> Judged:
+    """Return a sample with the probabilities of the model."""
+    inputs = ChoiceInputs(np.arange(len(sample.gold)), sample.features, sample.query)
+    return Judged(sample, *chances(inputs, weights))
+
+
+def report(all: Sequence[Judged]) -> None:
+    """Print what the model finds in the held-out samples of each set."""
+    for name in _SETS:
+        questions = [one for one in all if one.sample.set_name == name and not one.sample.is_turn]
+        _print_order(name, questions)
+        _print_silence(questions)
+    turns = [one for one in all if one.sample.is_turn]
+    _print_order("turns", turns)
+    _print_silence(turns)
+
+
+def _print_order(name: str, judged: Sequence[Judged]) -> None:
+    """Print the share of the evidence among the first messages, by the ranking and by the model."""
+    answered = [one for one in judged if one.sample.gold_count]
+    if not answered:
+        return
+
+    def mean(recall: Callable[[Judged], float]) -> str:
+        return f"{100 * np.mean([recall(one) for one in answered]):.1f}"
+
+    ranking = "  ".join(mean(lambda one, k=k: one.recall(np.arange(min(k, len(one.items))))) for k in _FIRST)
+    model = "  ".join(mean(lambda one, k=k: one.recall(one.best_first[:k])) for k in _FIRST)
+    counts = [min(_LIMIT, enough(np.sort(one.items)[::-1], passive=one.sample.is_turn)) for one in answered]
+    chosen = [one.recall(one.best_first[:count]) for one, count in zip(answered, counts, strict=True)]
+    print(f"{name:10} {len(answered):4} answered: first {_FIRST} by the ranking {ranking}; by the model {model}")
+    print(f"{'':10} chosen: {100 * np.mean(chosen):.1f} % of the evidence in {np.mean(counts):.1f} messages")
+
+
+def _print_silence(judged: Sequence[Judged]) -> None:
+    """Print the share of questions without an answer under the threshold that loses some of the others."""
+    answered = [one.answer for one in judged if one.sample.gold_count]
+    for kind, is_foreign in (("near", False), ("foreign", True)):
+        silent = [one.answer for one in judged if not one.sample.gold_count and one.sample.is_foreign == is_foreign]
+        if answered and silent:
+            thresholds = [float(np.quantile(answered, lost)) for lost in _LOST]
+            shares = "  ".join(f"{100 * np.mean(np.array(silent) < at):.0f} % under {at:.2f}" for at in thresholds)
+            print(f"{'':10} {len(silent)} {kind} unanswerable, silent where {_LOST} of the answers are lost: {shares}")
+
+
+if __name__ == "__main__":
+    main()

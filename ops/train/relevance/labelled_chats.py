@@ -1,0 +1,126 @@
+"""Labelled chats: conversations of `chats/`, with questions and turns, and the messages that belong to each."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+CHATS = Path(__file__).parent / "chats"
+_MESSAGE = re.compile(r"(?P<number>\d+) (?P<speaker>\S+) (?P<text>.*?)(?: ~ (?P<helps>-|[\d ,]+))?")
+_ASKED = re.compile(r"(?P<kind>[?!]) (?:\[(?P<speaker>[^\]]{1,30})\] )?(?P<query>.*) = (?P<gold>-|[\d ,]+)")
+_BOTS = ("b", "bot")
+#: Messages of the crops of chats, by turns: a memory is small at first.
+_CROP_MESSAGES = (4, 7, 11, 18)
+#: Questions without an answer that are asked to a crop.
+_CROP_UNANSWERED = 4
+#: Messages before a turn that the prompt holds already.
+_VISIBLE = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question to a memory, or a turn of a conversation."""
+
+    query: str
+    #: Ids of the messages that belong to the answer, or that help to reply; empty: none does.
+    gold: tuple[str, ...]
+    is_turn: bool = False
+    speaker: str | None = None
+    #: The id of the message that is the turn; None: it comes after the last one.
+    at: str | None = None
+    #: Only what was said before this time.
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """A conversation with what was asked."""
+
+    name: str
+    set_name: str
+    events: Sequence[dict[str, Any]]
+    asked: Sequence[Asked]
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace that the chat is loaded into."""
+        return f"chat-{self.name}"
+
+    def visible(self, turn: Asked) -> list[int]:
+        """Return the versions of a turn and of the messages just before it in its session."""
+        place = next((place for place, event in enumerate(self.events) if event["id"] == turn.at), None)
+        if place is None:
+            return []
+        session = self.events[place]["session_id"]
+        nearby = range(max(0, place - _VISIBLE), place + 1)
+        return [at + 1 for at in nearby if self.events[at]["session_id"] == session]
+
+
+def read_chats(folder: Path = CHATS) -> list[Chat]:
+    """Return the chats of a folder.
+
+    Raises:
+        ValueError: a line has no form that `README.md` names, or a label names no message.
+    """
+    return [_chat(file) for file in sorted(folder.glob("*.txt"))]
+
+
+def _chat(file: Path) -> Chat:
+    """Return the chat of a file."""
+    events: list[dict[str, Any]] = []
+    asked: list[Asked] = []
+    at, session = datetime.min.replace(tzinfo=UTC), 0
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("= "):
+            at, session = datetime.fromisoformat(line[2:18]).replace(tzinfo=UTC), session + 1
+        elif match := _ASKED.fullmatch(line.rstrip()):
+            is_turn, gold = match["kind"] == "!", _ids(file.stem, match["gold"])
+            asked.append(Asked(query=match["query"], gold=gold, is_turn=is_turn, speaker=match["speaker"]))
+        elif match := _MESSAGE.fullmatch(line.rstrip()):
+            at += timedelta(minutes=1)
+            payload = {"role": "assistant" if match["speaker"] in _BOTS else "user", "text": match["text"]}
+            if match["speaker"] not in ("u", *_BOTS):
+                payload["name"] = match["speaker"]
+            id = f"{file.stem}:{match['number']}"
+            events.append(_message(id, payload, at, f"{file.stem}-{session}"))
+            if match["helps"]:
+                gold = _ids(file.stem, match["helps"])
+                turn = Asked(query=match["text"], gold=gold, is_turn=True, speaker=payload.get("name"), at=id)
+                asked.append(replace(turn, until=at.isoformat()))
+        elif line.strip() and not line.startswith("#"):
+            raise ValueError(f"{file}: neither a message nor a question: {line!r}")
+    missing = {id for one in asked for id in one.gold} - {event["id"] for event in events}
+    if missing:
+        raise ValueError(f"{file}: labels name no message: {sorted(missing)}")
+    return Chat(name=file.stem, set_name="chats", events=events, asked=asked)
+
+
+def _ids(name: str, numbers: str) -> tuple[str, ...]:
+    return tuple(f"{name}:{number}" for number in re.findall(r"\d+", numbers))
+
+
+def _message(id: str, payload: dict[str, Any], at: datetime, session: str) -> dict[str, Any]:
+    time = at.isoformat()
+    return {"id": id, "type": "message.added", "occurred_at": time, "session_id": session, "payload": payload}
+
+
+def crop_of(chat: Chat, number: int) -> Chat:
+    """Return some consecutive messages of a chat, with what they answer and some questions that they do not."""
+    chance = random.Random(chat.name)
+    size = _CROP_MESSAGES[number % len(_CROP_MESSAGES)]
+    start = chance.randrange(max(1, len(chat.events) - size))
+    events = chat.events[start : start + size]
+    ids = {event["id"] for event in events}
+    inside = [one for one in chat.asked if ids.issuperset(one.gold)]
+    turns = [one for one in inside if one.is_turn and (one.at is None or one.at in ids)]
+    questions = [one for one in chat.asked if not one.is_turn and one.gold]
+    answered = [one for one in inside if one.gold and not one.is_turn]
+    others = [replace(one, gold=()) for one in questions if ids.isdisjoint(one.gold)]
+    unanswered = chance.sample(others, min(_CROP_UNANSWERED, len(others)))
+    asked = [*answered, *unanswered, *turns]
+    return Chat(name=f"{chat.name}-crop", set_name="crops", events=events, asked=asked)
