@@ -411,21 +411,23 @@ def _changes(
     vectors: Vectors | None,
     read: Sequence[ReadClause],
 ) -> Iterator[ExtractedItem]:
-    """Yield what the sentence changes of what its speaker said before, unless most of it is hypothetical or reported, or in doubt."""
+    """Yield what the sentence changes of what its speaker said before.
+
+    The comparison reads itself what is reported, hypothetical or in doubt; the patterns do not.
+    """
     if not any(prior.speaker == message.speaker for prior in before):
         return
     source = {"source_events": [message.event_id]}
-    own = stated_part(text)
-    if len(own) <= len(text) // 2 or confidence_factor(text) < 1:
-        return
-    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, read=read)
+    changes = find_changes(text, message.speaker, before, facts, vectors=vectors, read=read)
     for kind, item in changes:
         yield ExtractedItem(kind, item | source)
-        rest = remaining_elements(item["object"], own) if kind == "endings" and "predicates" not in item else None
+        rest = remaining_elements(item["object"], text) if kind == "endings" and "predicates" not in item else None
         if rest is not None and instruction_probability(read_clauses(rest, to_assistant=True)) >= RULE_MIN:
             # `Comments are fine again` leaves of `use tabs, and never add comments` the first half.
             yield _instruction(message, rest)
-    if any(kind == "corrections" for kind, _ in changes):
+    own = stated_part(text)
+    is_claimed = len(own) > len(text) // 2 and confidence_factor(text) == 1
+    if not is_claimed or any(kind == "corrections" for kind, _ in changes):
         return
     stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
     stated = [prior for prior in stated if prior.session_id == message.session_id]

@@ -100,6 +100,9 @@ def read_conversations(paths: list[Path], statements_max: int = 25) -> Iterator[
         said: dict[tuple[str, str], list[PriorStatement]] = {}
         for line in path.read_text(encoding="utf-8").splitlines():
             row: dict[str, Any] = json.loads(line)
+            if not all(part["change"] for part in row["parts"]):
+                # Sentences that are labelled for rules alone.
+                continue
             changes = [part for part in row["parts"] if _change(part) != "none"]
             part = (changes or row["parts"])[0]
             prior = said.setdefault((row["voice"], row["speaker"]), [])
