@@ -20,6 +20,8 @@ SHARED_VECTORS_BYTES_MAX = 8 << 30
 SHARED_VECTORS_DAYS_MAX = 30
 #: Name of the default embedding model.
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
+#: Name of the default model with the adapter of the statement reader, which is for reading sentences alone.
+READING_MODEL = f"{DEFAULT_MODEL} reading"
 #: Name of the model for other languages than English, whose weights are in the package of the extra `multilingual`.
 MULTILINGUAL_MODEL = "multilingual-e5-small"
 

@@ -10,8 +10,8 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result_json import ForgetCandidateJson, ForgottenJson
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import RecollectError
-from recollect.jobs.forgetting.forget_events import ACTOR, embedding
-from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, may_request
+from recollect.jobs.forgetting.forget_events import ACTOR, requests_of
+from recollect.jobs.forgetting.forget_requests import ForgetRequest
 
 #: Events at the end of the log among which the message is looked for: it was appended for this retrieval, or before it.
 _TAIL_EVENTS = 500
@@ -42,9 +42,9 @@ def forget_answer(
     Parameters:
         appended: ids of the events of the turn; without any, the message is the last one with the words of the query.
     """
-    if request.as_of is not None or not may_request(request.query):
+    if request.as_of is not None:
         return ForgetAnswer()
-    requests = forget_requests(request.query, request.speaker or "", embedding(parts.job_context))
+    requests = requests_of(parts.job_context, request.query, request.speaker or "")
     if not requests:
         return ForgetAnswer()
     try:

@@ -46,10 +46,9 @@ from recollect.jobs.extraction.rule_extractor import (
     extract_by_rules,
     sources_of,
 )
-from recollect.jobs.extraction.statements import Embed
 from recollect.jobs.job_settings import QUIET_US
 from recollect.projections.embeddings.embedder import Embedder
-from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
@@ -160,7 +159,7 @@ def _extract_items(
     has_assistant = any(message.is_assistant for message in messages)
     speakers = {message.speaker for message in messages if not message.is_assistant}
     messages = [*outside_of_play(messages, conversations)]
-    embed = sentence_embedding(context)
+    embed = reading_embed(context.vectors().embedder)
     for message in messages:
         if context.stop.is_set():
             raise InterruptedError("the worker is stopping; the messages are read again later")
@@ -194,14 +193,6 @@ def _vectors(context: JobContext, namespace: str, snapshot: Snapshot, texts: Seq
     embedder = _trained_embedder(context)
     stated = None if embedder is None else context.vectors().vectors_of_texts(namespace, snapshot, texts[1:])
     return None if embedder is None or stated is None else np.concatenate([embedder.embed(texts[:1]), stated])
-
-
-def sentence_embedding(context: JobContext) -> Embed | None:
-    """Return the embedding of sentences; None while the model is not ready."""
-    embedder = _trained_embedder(context)
-    if embedder is None:
-        return None
-    return lambda sentences: embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
 
 
 def _trained_embedder(context: JobContext) -> Embedder | None:

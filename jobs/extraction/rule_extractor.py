@@ -29,11 +29,11 @@ from recollect.jobs.extraction.statements import (
     AMONG_PEOPLE_RULE_MIN,
     END_SIGNS,
     RULE_MIN,
-    Embed,
     instruction_probability,
     read_sentences,
     statements,
 )
+from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_reading import names_date, read_dates
 from recollect.projections.text.stems import content_stems

@@ -29,8 +29,8 @@ from recollect.jobs.forgetting.forget_matches import (
     spoken_message,
     values_of,
 )
-from recollect.jobs.forgetting.forget_model import Embed
 from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, is_request_alone, may_request
+from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.queries.snapshot import Snapshot
@@ -69,8 +69,7 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
         return _with_answer(context, namespace, drafts)
     named = [event if event.id else event._replace(id=str(uuid_utils.uuid7())) for event in drafts]
     messages = [message for event in named if (message := _message(event)) is not None]
-    embed = embedding(context)
-    asking = [place for place, message in enumerate(messages) if _requests(message, embed)]
+    asking = [place for place, message in enumerate(messages) if _requests(context, message)]
     added: list[EventDraft] = []
     try:
         new = [place for place in asking if context.log.find(namespace, messages[place].id) is None]
@@ -95,8 +94,8 @@ def forget(context: JobContext, namespace: str, _: int) -> int:
     return append_derived(context, namespace, lambda snapshot: _planned(context, namespace, snapshot))
 
 
-def embedding(context: JobContext) -> Embed | None:
-    """Return the embedding of sentences; None unless the model is ready whose vectors the trained weights read."""
+def _embedding(context: JobContext) -> Embed | None:
+    """Return the embedding of what is compared; None unless the model is ready whose vectors the weights read."""
     embedder = context.vectors().embedder
     if embedder.state != "ready" or embedder.name != DEFAULT_MODEL:
         return None
@@ -105,9 +104,8 @@ def embedding(context: JobContext) -> Embed | None:
 
 def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[EventDraft]:
     """Return the events for the messages after the cursor of the extraction that are not in the log."""
-    embed = embedding(context)
     cursor = snapshot.progress.job_cursor("extraction")
-    asking = {it.id for it in _messages(context, namespace, snapshot, after=cursor) if _requests(it, embed)}
+    asking = {it.id for it in _messages(context, namespace, snapshot, after=cursor) if _requests(context, it)}
     messages = [*_messages(context, namespace, snapshot)] if asking else []
     places = [place for place, message in enumerate(messages) if message.id in asking]
     drafts: dict[str, EventDraft] = {}
@@ -117,8 +115,15 @@ def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[Ev
     return [added for id, added in drafts.items() if context.log.find(namespace, id) is None][:BATCH_EVENTS_MAX]
 
 
-def _requests(message: SpokenMessage, embed: Embed | None) -> list[ForgetRequest]:
-    return forget_requests(message.text, message.speaker, embed) if message.is_user else []
+def requests_of(context: JobContext, text: str, speaker: str) -> list[ForgetRequest]:
+    """Return what a text asks to forget; the reading encoder is loaded for a text that may ask alone."""
+    if not may_request(text):
+        return []
+    return forget_requests(text, speaker, reading_embed(context.vectors().embedder))
+
+
+def _requests(context: JobContext, message: SpokenMessage) -> list[ForgetRequest]:
+    return requests_of(context, message.text, message.speaker) if message.is_user else []
 
 
 def _content(event: EventDraft | RecordedEvent) -> str:
@@ -163,8 +168,8 @@ def _events(
     Parameters:
         before, after: the messages before and after it, oldest first; its answer may repeat what is forgotten.
     """
-    embed = embedding(context)
-    requests = _requests(message, embed)
+    embed = _embedding(context)
+    requests = _requests(context, message)
 
     def similarities_to(text: str, messages: Sequence[SpokenMessage]) -> list[float] | None:
         if embed is None:

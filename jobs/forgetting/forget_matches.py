@@ -14,8 +14,9 @@ from itertools import pairwise
 from typing import Any
 
 from recollect.jobs.extraction.change_features import read_of, stems_of
-from recollect.jobs.forgetting.forget_model import Embed, model
+from recollect.jobs.forgetting.forget_model import model
 from recollect.jobs.forgetting.forget_requests import ASKS_BY_WORDS_MIN, ForgetRequest, asks_by_words
+from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.text.sentences import split_sentences
 
 #: Characters of a message that are read.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
@@ -22,11 +22,9 @@ from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import stems_of, tokens
 from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, clause_features, row, word_forms
-from recollect.projections.embeddings.stretches import TokenEmbedding
+from recollect.projections.embeddings.reading_encoder import Embed
 
 Floats = NDArray[np.float32]
-#: Returns the embeddings of sentences.
-Embed = Callable[[Sequence[str]], list[TokenEmbedding]]
 #: What a sentence asks: nothing, to forget what it names, or to forget what was said just before.
 ASKS = ("nothing", "named", "previous")
 #: Tokens of a sentence that are compared.

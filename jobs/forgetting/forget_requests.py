@@ -13,7 +13,9 @@ from functools import lru_cache
 from itertools import islice
 
 from recollect.jobs.extraction.own_words import own_words
-from recollect.jobs.forgetting.forget_model import Embed, model
+from recollect.jobs.extraction.statement_reader import read_clauses
+from recollect.jobs.forgetting.forget_model import model
+from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.text.sentences import iterate_sentences
 from recollect.projections.text.stems import content_stems
 
@@ -23,8 +25,10 @@ _SENTENCE_CHARS_MAX = 300
 _SENTENCES_MAX = 20
 #: A sentence whose words ask with a smaller probability is not embedded: 2 % of requests, and 4 of 5 other sentences.
 _GATE_MIN = 0.06
-#: Probability from which a sentence asks, by vectors and by words alone.
-_ASKS_MIN, ASKS_BY_WORDS_MIN = 0.4, 0.5
+#: Probability from which a sentence asks, by words with the statement reader, and by words alone. Of 990 sentences of
+#: voices that neither has seen, .3 finds 285 of 333 requests and 11 others; words and the vector of the sentence by the
+#: embedding model found 284 and 18.
+_ASKS_MIN, ASKS_BY_WORDS_MIN = 0.2, 0.5
 #: Probability by words alone from which a sentence next to a request belongs to it.
 _BELONGS_MIN = 0.2
 #: `Don't forget that I am allergic` asks for the opposite; none of 434 labelled requests has these words.
@@ -62,10 +66,8 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
     """Return what a message of `speaker` asks to forget.
 
     Parameters:
-        embed: the embedding of sentences; None: words decide alone.
+        embed: the embedding of sentences by the reading encoder; None: words decide alone.
     """
-    if not may_request(text):
-        return []
     sentences = _sentences(own_words(text[:_TEXT_CHARS_MAX], speaker))
     requests: dict[str, ForgetRequest] = {}
     says = False
@@ -80,7 +82,7 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
                 around=tuple(" ".join(pair) for pair in neighbours if len(pair) > 1),
                 previous=is_previous,
                 follows=says,
-                odds=math.log(max(asks, _CERTAIN) / max(1 - asks, _CERTAIN)),
+                odds=_log_odds(asks),
             )
         says = says or not _is_empty(sentence)
     return [*requests.values()]
@@ -90,9 +92,17 @@ def _asks(sentence: str, embed: Embed | None) -> tuple[float, bool]:
     """Return the probability that a sentence asks to forget, and whether it means what was said just before."""
     if asks_by_words(sentence) < _GATE_MIN:
         return 0.0, False
-    vector = None if embed is None else embed([sentence])[0].vector
-    nothing, named, previous = model().asks(sentence, vector).tolist()
-    return 1 - nothing, previous > named
+    nothing, named, previous = model().asks(sentence).tolist()
+    if embed is None:
+        return 1 - nothing, previous > named
+    read = read_clauses(sentence, to_assistant=True, embedding=embed([sentence])[0])
+    forgets = max((part.probabilities["act"]["forgets"] for part in read), default=0.0)
+    odds = (_log_odds(1 - nothing) + _log_odds(forgets)) / 2
+    return 1 / (1 + math.exp(-odds)), previous > named
+
+
+def _log_odds(probability: float) -> float:
+    return math.log(max(probability, _CERTAIN) / max(1 - probability, _CERTAIN))
 
 
 def is_request_alone(text: str) -> bool:

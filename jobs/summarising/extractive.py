@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.jobs.extraction.statements import Embed, read_sentences
+from recollect.jobs.extraction.statements import read_sentences
 from recollect.jobs.summarising.sentence_content import content, readable, without_code
 from recollect.projections.embeddings.embedder import Vector
 from recollect.projections.embeddings.matrix_product import product
+from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from recollect.jobs.derivation.derived_events import Summary
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.extraction.extraction_job import sentence_embedding
-from recollect.jobs.extraction.statements import Embed
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
 from recollect.jobs.llm.grounding import Evidence
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.embedder import Vector
+from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.sentences import split_sentences
@@ -59,7 +58,7 @@ def summarise_episodes(
     budget = min(max(_TOKENS_MIN, wanted), _TOKENS_MAX)
     by_version = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     vectors = [by_version.get(turn.version) for turn in turns]
-    text = summary_text(context.llm, namespace, turns, vectors, budget, embed=sentence_embedding(context))
+    text = summary_text(context.llm, namespace, turns, vectors, budget, embed=reading_embed(context.vectors().embedder))
     return Summary(text, estimate_tokens(text), source_tokens)
 
 

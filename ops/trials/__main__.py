@@ -78,7 +78,7 @@ class Ask(BaseModel):
     lacks_own: list[str] = Field(default_factory=list[str])
     #: In no active one: what was true and is over.
     lacks_current: list[str] = Field(default_factory=list[str])
-    #: In no standing instruction that is active.
+    #: In no standing instruction of the speaker that is active.
     lacks_rule: list[str] = Field(default_factory=list[str])
 
 
@@ -170,11 +170,12 @@ def knowledge_failures(memory: Recollect, case: Case, ask: Ask) -> Iterator[str]
                 continue
             text = " ".join(str(item[field]) for field in fields)
             wrong = list(ask.lacks_fact)
-            if is_own(item.get(owner), ask.speaker):
+            own = is_own(item.get(owner), ask.speaker)
+            if own:
                 wrong += ask.lacks_own
             if item["status"] == "active":
                 wrong += ask.lacks_current
-                wrong += ask.lacks_rule if item.get("standing") else []
+                wrong += ask.lacks_rule if own and item.get("standing") else []
             if item["status"] in OVER:
                 wrong += [part for said in ask.still for part in said.split("|")]
             yield from (

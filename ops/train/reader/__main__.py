@@ -1,28 +1,33 @@
-"""Training of the statement reader: fits the weights of `jobs/extraction/reader_weights.npz` to labelled sentences.
+"""Training of the statement reader: its encoder of sentences, and `jobs/extraction/reader_weights.npz`.
 
-    .venv/bin/python ops/train/reader [--write]
+    .venv/bin/python ops/train/reader [--encoder] [--write]
 
 One voice in five is held out: prints how well the reader decides on those sentences, by words alone and with vectors.
+The encoder takes 20 minutes on two processors; without `--encoder` the one of the package is used, and words alone are
+fitted again.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from label_files import NO_RULE, LabelledSentence, drawn_sentences, labelled_sentences
+from encoder import allowed, trained
+from label_files import LabelledSentence, changes, drawn_sentences, labelled_sentences, requests
 from numpy.typing import NDArray
 
 from recollect.jobs import extraction as package
 from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, clause_features
 from recollect.jobs.extraction.clauses import clauses
 from recollect.jobs.extraction.statement_reader import HEADS, clause_vector
-from recollect.projections.embeddings.embedder import open_embedder
+from recollect.projections import embeddings as embeddings_package
+from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.projection_settings import READING_MODEL
 
 # These libraries have no types.
 sparse: Any = import_module("scipy.sparse")
@@ -36,23 +41,28 @@ _C = 0.15
 _ITERATIONS = 120
 #: Value of a feature of a piece of a word beside one of a word, which is 1: the best of 0, .4, .5 and 1.
 _PIECE_LENGTH = 0.4
-#: Length of a vector beside a feature of words, which is 1: the best of 2, 3, 4, 8 and 12 by the same folds.
-_VECTOR_LENGTH = 4.0
-#: Share of the words alone in the scores of acts: average precision of rules .77 with 0, .80 with .5, .76 with 1.
-_BLEND = 0.5
+#: Share of the words alone in the scores of words and vectors.
+_BLEND = 0.4
+_SHARES = (0.0, 0.15, 0.3, 0.45, 0.6)
 #: Columns of each head.
 _WIDTHS = [len(classes) for classes in HEADS.values()]
 #: A score and a probability that a number of 32 bits can hold.
 _SCORE_MAX = 60.0
 _FLOOR = 1e-30
 _BATCH = 64
+_WEIGHTS = Path(package.__path__[0]) / "reader_weights.npz"
+_ADAPTER = Path(embeddings_package.__path__[0]) / "reading_adapter.npz"
 _INT8_MAX = 127
 
 
 class Examples:
-    """The clauses of labelled sentences, with features, vectors and labels."""
+    """The clauses of labelled sentences, with features, vectors and labels.
 
-    def __init__(self, sentences: list[LabelledSentence], embeddings: list[TokenEmbedding]) -> None:
+    Parameters:
+        embeddings: of the sentences; None where no vectors are needed.
+    """
+
+    def __init__(self, sentences: Sequence[LabelledSentence], embeddings: Sequence[TokenEmbedding] | None) -> None:
         rows: list[list[int]] = []
         vectors: list[Any] = []
         #: The class of each head; -1: not known.
@@ -60,7 +70,7 @@ class Examples:
         #: The columns of the classes that the labels allow.
         self.allowed: list[NDArray[np.bool_]] = []
         self.texts: list[str] = []
-        for sentence, embedding in zip(sentences, embeddings, strict=True):
+        for place, sentence in enumerate(sentences):
             for clause in clauses(sentence.text):
                 shared = [min(clause.end, part.end) - max(clause.start, part.start) for part in sentence.parts]
                 best = int(np.argmax(shared))
@@ -68,7 +78,8 @@ class Examples:
                     continue
                 before, after = sentence.text[: clause.start], sentence.text[clause.end :]
                 rows.append(clause_features(clause.text, before, after, to_assistant=sentence.to_assistant))
-                vectors.append(clause_vector(embedding, clause))
+                if embeddings is not None:
+                    vectors.append(clause_vector(embeddings[place], clause))
                 self.texts.append(clause.text)
                 self._add(sentence.parts[best].labels)
         ends = np.cumsum([0, *(len(row) for row in rows)])
@@ -77,67 +88,59 @@ class Examples:
         self.words = sparse.csr_matrix((values, indices, ends), shape=(len(rows), BUCKETS))
         self.vectors: Matrix = np.array(vectors, np.float32)
 
-    def _add(self, labels: Mapping[str, str]) -> None:
+    def _add(self, labels: dict[str, str]) -> None:
         """Add the labels of a clause."""
-        allowed: list[bool] = []
         for head, classes in HEADS.items():
             label = labels.get(head)
             self.labels[head].append(classes.index(label) if label in classes else -1)
-            barred = ("rules", "unrules") if label == NO_RULE else ()
-            allowed += [label == name if label in classes else name not in barred for name in classes]
-        self.allowed.append(np.array(allowed))
+        self.allowed.append(np.array([*allowed(labels)]))
 
 
-def fitted(examples: Examples, *, with_vectors: bool) -> dict[str, NDArray[Any]]:
-    """Return the arrays of one model, by name: the minimum of the logistic losses of all heads and the L2 penalty."""
+def fitted(examples: Examples) -> dict[str, NDArray[Any]]:
+    """Return the arrays of the model of words: the minimum of the logistic losses of all heads and the L2 penalty."""
     inputs = examples.words
     transposed = inputs.T.tocsr()
-    dense: Matrix = examples.vectors * _VECTOR_LENGTH if with_vectors else examples.vectors[:, :0]
     columns = sum(_WIDTHS)
     allowed = np.array(examples.allowed)
 
     def loss(flat: NDArray[Any]) -> tuple[float, NDArray[Any]]:
         weights = flat.reshape(-1, columns).astype(np.float32)
-        found = inputs @ weights[:BUCKETS] + dense @ weights[BUCKETS:-1] + weights[-1]
-        probabilities = softmax(found)
+        probabilities = softmax(inputs @ weights[:-1] + weights[-1])
         # Of the classes that a label allows, any is right.
         right = np.maximum(by_head(np.where(allowed, probabilities, 0)), _FLOOR)
         rest = probabilities - np.where(allowed, probabilities, 0) / np.repeat(right, _WIDTHS, axis=1)
-        gradient = np.vstack((transposed @ rest, dense.T @ rest, rest.sum(axis=0)))
+        gradient = np.vstack((transposed @ rest, rest.sum(axis=0)))
         gradient[:-1] += weights[:-1] / _C
         value = -np.log(right).sum() + (weights[:-1] ** 2).sum() / (2 * _C)
         return float(value), gradient.ravel().astype(np.float64)
 
-    start = np.zeros((BUCKETS + dense.shape[1] + 1) * columns)
+    start = np.zeros((BUCKETS + 1) * columns)
     options = {"maxiter": _ITERATIONS, "maxcor": 6}
     result: Any = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     matrix: Matrix = result.x.reshape(-1, columns).astype(np.float32)
     # The reader counts a piece of a word as 1, like a word.
     matrix[WORD_ROWS:BUCKETS] *= _PIECE_LENGTH
-    words = matrix[:BUCKETS]
+    return _arrays("words", matrix[:BUCKETS], matrix[-1])
+
+
+def _arrays(name: str, words: Matrix, bias: Matrix) -> dict[str, NDArray[Any]]:
+    """Return the stored arrays of a model."""
     scale: Matrix = np.asarray(np.abs(words).max(axis=0) / _INT8_MAX, np.float32)
-    name = "both" if with_vectors else "words"
-    arrays: dict[str, NDArray[Any]] = {
-        f"{name}_words": np.asarray(np.round(words / scale), np.int8),
-        f"{name}_scale": scale,
-        f"{name}_bias": matrix[-1],
-    }
-    vectors = (matrix[BUCKETS:-1] * _VECTOR_LENGTH).astype(np.float16)
-    return arrays | ({"both_vectors": vectors} if with_vectors else {})
+    whole = np.asarray(np.round(words / np.where(scale, scale, 1)), np.int8)
+    return {f"{name}_words": whole, f"{name}_scale": scale, f"{name}_bias": bias}
 
 
-def blended(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the model of words and vectors; its scores of acts are the mean of those of both models."""
-    shares = np.repeat([_BLEND if head == "act" else 0 for head in HEADS], _WIDTHS).astype(np.float32)
-    words, both = (arrays[f"{name}_words"] * arrays[f"{name}_scale"] for name in ("words", "both"))
-    matrix: Matrix = both * (1 - shares) + words * shares
-    scale: Matrix = np.abs(matrix).max(axis=0) / _INT8_MAX
-    return arrays | {
-        "both_words": np.round(matrix / scale).astype(np.int8),
-        "both_scale": scale,
-        "both_bias": arrays["both_bias"] * (1 - shares) + arrays["words_bias"] * shares,
-        "both_vectors": (arrays["both_vectors"] * (1 - shares)).astype(np.float16),
-    }
+def blended(arrays: dict[str, NDArray[Any]], heads: dict[str, NDArray[Any]], share: float) -> dict[str, NDArray[Any]]:
+    """Return the model whose scores are a share of those of the words and the rest of those of the encoder's heads."""
+    words: Matrix = arrays["words_words"] * arrays["words_scale"] * share
+    both = _arrays("both", words, share * arrays["words_bias"] + (1 - share) * heads["bias"])
+    return arrays | both | {"both_vectors": ((1 - share) * heads["vectors"]).astype(np.float16)}
+
+
+def heads_of(arrays: Mapping[str, NDArray[Any]], share: float) -> dict[str, NDArray[Any]]:
+    """Return the heads of the encoder of the package, of which its weights hold a share."""
+    bias = arrays["both_bias"] - share * arrays["words_bias"]
+    return {"vectors": arrays["both_vectors"].astype(np.float32) / (1 - share), "bias": bias / (1 - share)}
 
 
 def softmax(found: Matrix) -> Matrix:
@@ -184,36 +187,44 @@ def report(found: Matrix, examples: Examples) -> None:
 def main() -> None:
     """Train, print the figures of the held-out voices, and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encoder", action="store_true", help="train the encoder of sentences, too")
     parser.add_argument("--write", action="store_true", help="write the weights into the package")
     arguments = parser.parse_args()
     sentences = [*labelled_sentences(), *drawn_sentences()]
-    embedder = open_embedder("all-MiniLM-L6-v2")
+    if arguments.encoder:
+        more = [*sentences, *requests(), *changes()]
+        adapter, heads = trained([it for it in more if not it.is_held_out])
+        # The figures are those of the files: the reader finds the adapter in the package.
+        np.savez_compressed(_ADAPTER, allow_pickle=False, **adapter)
+    else:
+        with np.load(_WEIGHTS) as stored:
+            heads = heads_of(stored, _BLEND)
+    unread = [it for it in sentences if it.is_held_out]
+    train = Examples([it for it in sentences if not it.is_held_out], None)
+    held_out = Examples(unread, _embeddings(unread))
+    print(f"{len(sentences)} sentences; {train.words.shape[0]} clauses to train on, {held_out.words.shape[0]} held out")
+    words = fitted(train)
+    print("words alone")
+    report(scores(words, held_out, with_vectors=False), held_out)
+    for share in _SHARES:
+        print(f"words and vectors, {share:.0%} of the words")
+        report(scores(blended(words, heads, share), held_out, with_vectors=True), held_out)
+    if arguments.write:
+        np.savez_compressed(_WEIGHTS, allow_pickle=False, **blended(words, heads, _BLEND))
+        print(f"{_WEIGHTS}: {_WEIGHTS.stat().st_size / 1e6:.2f} MB")
+
+
+def _embeddings(sentences: Sequence[LabelledSentence]) -> list[TokenEmbedding]:
+    """Return the embeddings of sentences by the encoder of the package."""
+    embedder = SentenceEmbedder(READING_MODEL)
     embedder.start()
     if not embedder.wait_ready(120):
-        raise SystemExit(f"The embedding model does not load: {embedder.reason}")
-    embeddings = [
+        raise SystemExit(f"The encoder does not load: {embedder.reason}")
+    return [
         embedding
         for start in range(0, len(sentences), _BATCH)
         for embedding in embedder.embed_tokens([Stretch(it.text) for it in sentences[start : start + _BATCH]])
     ]
-    pairs = [*zip(sentences, embeddings, strict=True)]
-    train, held_out = (
-        Examples(
-            [it for it, _ in pairs if it.is_held_out is wanted], [e for it, e in pairs if it.is_held_out is wanted]
-        )
-        for wanted in (False, True)
-    )
-    print(f"{len(sentences)} sentences; {train.words.shape[0]} clauses to train on, {held_out.words.shape[0]} held out")
-    arrays: dict[str, NDArray[Any]] = {}
-    for with_vectors in (False, True):
-        arrays |= fitted(train, with_vectors=with_vectors)
-        arrays = blended(arrays) if with_vectors else arrays
-        print("words and vectors" if with_vectors else "words alone")
-        report(scores(arrays, held_out, with_vectors=with_vectors), held_out)
-    if arguments.write:
-        path = Path(package.__path__[0]) / "reader_weights.npz"
-        np.savez_compressed(path, allow_pickle=False, **arrays)
-        print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
 
 
 if __name__ == "__main__":

@@ -17,12 +17,19 @@ from recollect.jobs.extraction.sentences import sentences
 FOLDER = Path(__file__).parent / "labels"
 #: The conversations of the labels that have no text.
 DATA = Path(os.environ.get("RECOLLECT_TEST_DATA") or Path(__file__).parents[4] / "shared" / "data")
-#: One voice in this many is held out.
+#: The beginning of the names of voices that are always held out.
+HELD_OUT = "held-out "
+#: One voice in this many of the others is held out, too.
 _HELD_OUT_SHARE = 5
 
 
 #: The label of `act` of sentences that nobody has read: surely neither a rule for an assistant nor its withdrawal.
 NO_RULE = "no rule"
+#: Labels of `act` that only say what a sentence does not do, and the acts that it may not have.
+BARRED = {NO_RULE: ("rules", "unrules"), "no withdrawal": ("unrules",), "no request": ("forgets",)}
+#: Labels of other models that say something of acts and changes.
+_REQUESTS = Path(__file__).parents[1] / "forgetting"
+_CHANGES = Path(__file__).parents[1] / "changes"
 #: One message in this many is drawn for them: of talk between people, and of the words of an assistant's users.
 _DRAWN = {"person": 3, "assistant": 6}
 _DRAWN_SENTENCES_MAX = 2
@@ -58,7 +65,7 @@ class LabelledSentence:
     @property
     def is_held_out(self) -> bool:
         """Return whether no weights are trained on it."""
-        return crc32(self.voice.encode()) % _HELD_OUT_SHARE == 0
+        return self.voice.startswith(HELD_OUT) or crc32(self.voice.encode()) % _HELD_OUT_SHARE == 0
 
 
 def labelled_sentences(origin: str = "") -> Iterator[LabelledSentence]:
@@ -88,6 +95,50 @@ def drawn_sentences() -> Iterator[LabelledSentence]:
                 if to == "person" or _MAY_BE_RULE.search(said) is None:
                     part = LabelledPart(start=0, end=len(said), labels={"act": NO_RULE})
                     yield LabelledSentence(voice=voice, text=said, to_assistant=True, parts=(part,))
+
+
+def requests() -> Iterator[LabelledSentence]:
+    """Yield the requests to forget of `ops/train/forgetting`, and the sentences that are none."""
+    for path in sorted(_REQUESTS.glob("labels-*.jsonl")):
+        voice = HELD_OUT if path.stem.endswith("heldout") else ""
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            for text, _ in row["ask"]:
+                yield _whole(voice + row["voice"], text, {"act": "forgets"})
+            for text in row["none"]:
+                yield _whole(voice + row["voice"], text, {"act": "no request"})
+
+
+def changes() -> Iterator[LabelledSentence]:
+    """Yield the sentences of `ops/train/changes` with what they change; those that change a rule are one, or end it."""
+    for folder in ("labels", "held-out"):
+        for path in sorted((_CHANGES / folder).glob("*.txt")):
+            for block in f"\n{path.read_text(encoding='utf-8')}".split("\nvoice ")[1:]:
+                head, *lines = block.split("\n")
+                voice = (HELD_OUT if folder == "held-out" else "") + head.split()[0]
+                has_rules = any(line.startswith("rule") for line in lines)
+                for line in lines:
+                    labels, marked, words = line.partition(" > ")
+                    match = _CHANGE.match(labels)
+                    if marked and (labels == "-" or match is not None):
+                        yield _whole(voice, words.rpartition(" || ")[2], _labels_of_change(match, has_rules=has_rules))
+
+
+_CHANGE = re.compile(r"(?P<change>replaces|ends|corrects) (?P<kind>[a-z]+)\d")
+
+
+def _labels_of_change(match: re.Match[str] | None, *, has_rules: bool) -> dict[str, str]:
+    if match is None:
+        return {"change": "none"} | ({"act": "no withdrawal"} if has_rules else {})
+    if match["kind"] != "rule":
+        return {"change": match["change"]}
+    return {"act": "unrules", "change": "ends"} if match["change"] == "ends" else {"act": "rules"}
+
+
+def _whole(voice: str, text: str, labels: dict[str, str]) -> LabelledSentence:
+    """Return a sentence that is one part."""
+    part = LabelledPart(start=0, end=len(text), labels=labels)
+    return LabelledSentence(voice=voice, text=text, to_assistant=True, parts=(part,))
 
 
 def _sentence(row: dict[str, Any]) -> LabelledSentence:
