@@ -18,9 +18,8 @@ from support.static_model import make_static_model
 from support.tiny_model import make_tiny_model
 
 from recollect.events.backends.sqlite_log import SqliteLog
-from recollect.jobs.extraction.statements import Embed
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -184,8 +183,10 @@ def embedder() -> SentenceEmbedder:
 
 @pytest.fixture(scope="session")
 def embed(embedder: SentenceEmbedder) -> Embed:
-    """Return the embeddings of sentences by the default model, as the extraction job does."""
-    return lambda sentences: embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
+    """Return the embeddings of sentences by the reading encoder, as the extraction job does."""
+    embed = reading_embed(embedder)
+    assert embed is not None
+    return embed
 
 
 @pytest.fixture(scope="session")

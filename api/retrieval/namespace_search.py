@@ -18,7 +18,7 @@ from recollect.api.retrieval.knowledge_search import KnowledgeMatch, KnowledgeSe
 from recollect.api.retrieval.neighbouring_turns import with_later, with_neighbours
 from recollect.api.retrieval.profile import profile
 from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
-from recollect.api.retrieval.ranking.choice import choose
+from recollect.api.retrieval.ranking.choice import DOUBTFUL_ANSWER_MIN, choose
 from recollect.api.retrieval.ranking.newest_first import newest_first
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import (
@@ -206,13 +206,17 @@ class NamespaceSearch:
 
 def _passes(context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
     """Return whether the gate lets a result pass; a question about a participant always gets the best items."""
-    if not asks_memory(context.query):
+    query, answer_min = context.query, context.settings.gate_answer_min
+    if query.intent.small_talk:
+        # Words alone cannot tell thanks from an answer with the same words.
         return False
-    if context.query.participants and context.request.mode == "active":
+    if asks_memory(query) and query.participants and context.request.mode == "active":
         return True
-    semantic = ranked is not None and ranked.signals.semantics is not None
-    answer_min = context.settings.gate_answer_min
-    return grounding >= ((ANSWER_MIN if semantic else KEYWORD_ANSWER_MIN) if answer_min is None else answer_min)
+    if answer_min is None:
+        semantic = ranked is not None and ranked.signals.semantics is not None
+        answer_min = ANSWER_MIN if semantic else KEYWORD_ANSWER_MIN
+        answer_min = answer_min if asks_memory(query) else DOUBTFUL_ANSWER_MIN
+    return grounding >= answer_min
 
 
 def _may_add_neighbours(context: SearchContext) -> bool:

@@ -14,6 +14,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.result_items import knowledge_item
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.whose_words import speakers_of
+from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.projector.predicates import normalised
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 
@@ -94,13 +95,13 @@ def _of_people(context: SearchContext, people: set[str]) -> list[KnowledgeItem]:
 def _best_first(statements: Iterable[KnowledgeItem], topics: Mapping[str, int]) -> list[KnowledgeItem]:
     """Return the best statement of each topic, then the second one of each, and so on.
 
-    The best one says who a person is with most certainty; of what happens, it is the newest one.
+    The best one says who a person is plainly and with most certainty; of what happens, it is the newest one.
     """
     by_topic: dict[str, list[KnowledgeItem]] = defaultdict(list)
     for item in sorted(statements, key=lambda item: (not item.pinned, -item.occurred_at_us, item.id)):
         by_topic[_topic(item)].append(item)
     for topic in _LIFE:
-        by_topic[topic].sort(key=lambda item: (not item.pinned, -item.confidence))
+        by_topic[topic].sort(key=lambda item: (not item.pinned, item.predicate == SAYS, -item.confidence))
     places = sorted((place, _ORDER[topic], topic) for topic, most in topics.items() for place in range(most))
     return [by_topic[topic][place] for place, _, topic in places if place < len(by_topic[topic])]
 

@@ -242,10 +242,13 @@ def _statements(
         if item.kind not in _NAMING_KINDS
     ]
     said.append(frozenset[str]().union(*said))
+    liked = [content_stems(item.item["key"]) for item in items if item.kind == "preferences"]
     stated = len(stated_part(sentence.rstrip(".!")))
     for statement in kept:
         stems = content_stems(statement.text)
         if statement.start >= stated or any(len(stems & other) >= _SAME_SHARE * len(stems) for other in said):
+            continue
+        if statement.kind == "preference" and any(thing and thing <= stems for thing in liked):
             continue
         item: Item = {
             "subject": message.speaker,

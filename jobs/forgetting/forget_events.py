@@ -105,7 +105,8 @@ def _embedding(context: JobContext) -> Embed | None:
 def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[EventDraft]:
     """Return the events for the messages after the cursor of the extraction that are not in the log."""
     cursor = snapshot.progress.job_cursor("extraction")
-    asking = {it.id for it in _messages(context, namespace, snapshot, after=cursor) if _requests(context, it)}
+    unread = _messages(context, namespace, snapshot, after=cursor)
+    asking = {it.id for it in unread if _requests(context, it, waits=True)}
     messages = [*_messages(context, namespace, snapshot)] if asking else []
     places = [place for place, message in enumerate(messages) if message.id in asking]
     drafts: dict[str, EventDraft] = {}
@@ -115,15 +116,20 @@ def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[Ev
     return [added for id, added in drafts.items() if context.log.find(namespace, id) is None][:BATCH_EVENTS_MAX]
 
 
-def requests_of(context: JobContext, text: str, speaker: str) -> list[ForgetRequest]:
-    """Return what a text asks to forget; the reading encoder is loaded for a text that may ask alone."""
+def requests_of(context: JobContext, text: str, speaker: str, *, waits: bool = False) -> list[ForgetRequest]:
+    """Return what a text asks to forget; the reading encoder is loaded for a text that may ask alone.
+
+    Parameters:
+        waits: whether to wait until it is loaded. An append and a retrieval do not: words decide alone until then, and
+            the job reads the message again.
+    """
     if not may_request(text):
         return []
-    return forget_requests(text, speaker, reading_embed(context.vectors().embedder))
+    return forget_requests(text, speaker, reading_embed(context.vectors().embedder, waits=waits))
 
 
-def _requests(context: JobContext, message: SpokenMessage) -> list[ForgetRequest]:
-    return requests_of(context, message.text, message.speaker) if message.is_user else []
+def _requests(context: JobContext, message: SpokenMessage, *, waits: bool = False) -> list[ForgetRequest]:
+    return requests_of(context, message.text, message.speaker, waits=waits) if message.is_user else []
 
 
 def _content(event: EventDraft | RecordedEvent) -> str:

@@ -1,6 +1,6 @@
 """Forget model: how likely a sentence asks to forget something, and which earlier sentences it names.
 
-A logit of its words, and of its vector where the embedding model is ready, reads whether a sentence asks. A small
+A logit of its words reads whether a sentence asks, with the statement reader (`forget_requests.py`). A small
 network compares the request with each earlier sentence, by the vectors of their words and by its own table of words.
 `ops/train/forgetting` learns the weights; its README has the figures.
 """
@@ -57,7 +57,6 @@ class Model:
         self._arrays = arrays
         self._ask_words = arrays["ask_words"]
         self._scales = arrays["ask_scales"].astype(np.float32)
-        self._ask_vector = arrays["ask_vector"].astype(np.float32)
         #: Directions of the vectors that are compared, shape (dimensions, directions).
         self._basis = arrays["basis"].astype(np.float32)
         #: Stems of the ways to ask, which name nothing.
@@ -68,14 +67,10 @@ class Model:
         self._table = arrays["words.table"].astype(np.float32)
         self._networks = {name: _Network(arrays, name) for name in ("words", "vectors")}
 
-    def asks(self, sentence: str, vector: Floats | None = None) -> Floats:
-        """Return the probabilities of `ASKS` for a sentence."""
-        rows = ask_rows(sentence, self._frame)
-        column = 0 if vector is None else len(ASKS)
-        words = self._ask_words[rows, column : column + len(ASKS)].sum(0, dtype=np.int32)
-        scores = words * self._scales[0, column : column + len(ASKS)] + self._scales[1, column : column + len(ASKS)]
-        if vector is not None:
-            scores = scores + vector @ self._ask_vector
+    def asks(self, sentence: str) -> Floats:
+        """Return the probabilities of `ASKS` for a sentence, by its words."""
+        words = self._ask_words[ask_rows(sentence, self._frame)].sum(0, dtype=np.int32)
+        scores = words * self._scales[0] + self._scales[1]
         odds = np.exp(scores - scores.max())
         return np.asarray(odds / odds.sum(), np.float32)
 

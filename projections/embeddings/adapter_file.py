@@ -1,7 +1,7 @@
 """Adapter file: what a trained encoder of sentences adds to the weights of the default embedding model.
 
 Each matrix of the model gets the product of two narrow ones (LoRA, https://arxiv.org/abs/2106.09685), which a file of
-1.3 MB holds. `ops/train/reader` makes it.
+.8 MB holds. `ops/train/reader` makes it.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ _logger = logging.getLogger(__name__)
 
 #: Raised when the files of an entry change their meaning.
 _FORMAT = 3
-#: Entries that are kept, the newest first: 90 MB each for the default model.
-_ENTRIES_MAX = 3
+#: Entries that are kept, the newest first: 90 MB each for the default model and for the reading encoder.
+_ENTRIES_MAX = 4
 
 _PROBES = TypeAdapter(list[Probe])
 

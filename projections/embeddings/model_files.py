@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from hashlib import file_digest, sha256
 from importlib.resources import files
 from importlib.util import find_spec
@@ -75,20 +76,19 @@ def opened_source(name: str) -> Generator[str]:
     Raises:
         ValueError: packaged weights do not have the expected sha256.
     """
-    file = _multilingual_file(name)
-    if file is None and name != READING_MODEL:
+    if name == READING_MODEL:
+        write = partial(write_adapted_folder, Path(model_source(DEFAULT_MODEL)), _adapter())
+    elif (file := _multilingual_file(name)) is not None:
+        if _sha256(file).hex() != _MULTILINGUAL_SHA256:
+            raise ValueError(f"{file} has another sha256 than expected; install {_DISTRIBUTIONS[name]} again")
+        write = partial(write_model_folder, file)
+    else:
         yield model_source(name)
         return
-    if file is not None and _sha256(file).hex() != _MULTILINGUAL_SHA256:
-        raise ValueError(f"{file} has another sha256 than expected; install {_DISTRIBUTIONS[name]} again")
     # Windows cannot remove a file that torch has mapped; the next cleaning of temporary files does.
     with tempfile.TemporaryDirectory(prefix="recollect-model-", ignore_cleanup_errors=True) as parent:
-        folder = Path(parent) / name
-        if file is None:
-            write_adapted_folder(Path(model_source(DEFAULT_MODEL)), _adapter(), folder)
-        else:
-            write_model_folder(file, folder)
-        yield str(folder)
+        write(Path(parent) / name)
+        yield str(Path(parent) / name)
 
 
 def model_fingerprint(name: str) -> str:

@@ -16,20 +16,23 @@ from recollect.projections.projection_settings import DEFAULT_MODEL, READING_MOD
 
 #: Returns the embeddings of sentences.
 Embed = Callable[[Sequence[str]], list[TokenEmbedding]]
-#: Seconds that a reader waits for the encoder: without a cache, it is converted first.
+#: Seconds that a job waits for the encoder: without a cache, it is converted first.
 _LOAD_SECONDS_MAX = 60.0
 
 
-def reading_embed(embedder: Embedder) -> Embed | None:
+def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
     """Return the embedding of sentences by the reading encoder.
 
-    None unless `embedder`, the embedding model in use, is the default one and ready: words decide alone then.
+    None unless `embedder`, the embedding model in use, is the default one, and both are ready: words decide alone then.
+
+    Parameters:
+        waits: whether to wait while the encoder loads, as jobs do; an append and a retrieval do not.
     """
     if embedder.name != DEFAULT_MODEL or embedder.state != "ready":
         return None
     encoder = _encoder(embedder.runtime)
     encoder.start()
-    if not encoder.wait_ready(_LOAD_SECONDS_MAX):
+    if not encoder.wait_ready(_LOAD_SECONDS_MAX if waits else 0):
         return None
     return lambda sentences: encoder.embed_tokens([Stretch(sentence) for sentence in sentences])
 

@@ -18,7 +18,7 @@ from recollect.api.retrieval.retriever import Retriever
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidNamespace
 from recollect.events.validation import drafts
-from recollect.projections.embeddings.embedder import Embedder, NoEmbedder
+from recollect.projections.embeddings.embedder import Embedder, NoEmbedder, SentenceEmbedder
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
@@ -185,6 +185,22 @@ def test_what_is_not_embedded_yet_is_counted(ask: Ask, log: SqliteLog) -> None:
     result = ask("sofa", embedder=_READY)
     assert result.degraded == ("semantic: 1 of 9 not embedded yet",)
     assert "new" in ids(result)
+
+
+@pytest.mark.parametrize("text", ["I moved to Porto", "my new boss is called Henrike", "the rent is 840 now"])
+def test_a_message_is_found_before_it_is_embedded(
+    ask: Ask, log: SqliteLog, embedder: SentenceEmbedder, text: str
+) -> None:
+    ask("sofa", embedder=embedder)
+    log.append("a", drafts([message(text, name="Ann", id="new")]))
+    result = ask(f"what about {text}?", embedder=embedder)
+    assert result.degraded == ("semantic: 1 of 9 not embedded yet",)
+    assert "new" in ids(result)
+
+
+def test_a_question_that_names_little_is_answered_by_keywords_that_are_sure(ask: Ask) -> None:
+    assert "e1" in ids(ask("did I move?"))
+    assert not ids(ask("thanks, you too!"))
 
 
 def test_the_same_question_gets_the_same_answer(ask: Ask) -> None:

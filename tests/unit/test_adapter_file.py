@@ -12,8 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from recollect.projections.embeddings.adapter_file import write_adapted_folder
-from recollect.projections.embeddings.embedder import NoEmbedder
-from recollect.projections.embeddings.reading_encoder import reading_embed
 
 safetensors: Any = import_module("safetensors.numpy")
 
@@ -47,7 +45,3 @@ def test_an_adapter_of_another_model_is_refused(source: Path, tmp_path: Path) ->
     adapter = _adapter(**{"unknown.in": np.ones((1, 2)), "unknown.out": np.ones((3, 1))})
     with pytest.raises(KeyError):
         write_adapted_folder(source, adapter, tmp_path / "adapted")
-
-
-def test_without_the_default_model_words_decide_alone() -> None:
-    assert reading_embed(NoEmbedder()) is None

@@ -29,8 +29,8 @@ class AnswerType(IntFlag):
 
 
 _NUMBER = (
-    r"(?:\d[\d.,]*+|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|"
-    r"thirty|forty|fifty|sixty|ninety|hundred)"
+    r"(?:(?<![\d.,])\d[\d.,]*+|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|"
+    r"twenty|thirty|forty|fifty|sixty|ninety|hundred)"
 )
 _QUESTIONS = {
     AnswerType.MONEY: r"costs?|prices?|fees?|rent|owes?|paid|pays?|salary|budget|worth|charged?|deposit|"
@@ -45,8 +45,9 @@ _QUESTIONS = {
 }
 #: Compared with texts in lower case: to ignore the case takes up to four times as long.
 _ANSWERS = {
-    AnswerType.MONEY: r"[$€£¥]\s?\d|\b\d[\d.,]*+\s?(?:[$€£¥]|(?:euros?|dollars?|bucks|pounds?|francs?|cents?|eur|usd|"
-    r"gbp|chf|kr|yen|rupees|pesos?|zloty|crowns?|forints?|lei|lira|reais|rand|a (?:month|year|week|night|hour))\b)",
+    AnswerType.MONEY: r"[$€£¥]\s?\d|(?<![\d.,])\b\d[\d.,]*+\s?(?:[$€£¥]|(?:euros?|dollars?|bucks|pounds?|francs?|"
+    r"cents?|eur|usd|gbp|chf|kr|yen|rupees|pesos?|zloty|crowns?|forints?|lei|lira|reais|rand|"
+    r"a (?:month|year|week|night|hour))\b)",
     AnswerType.DURATION: rf"\b{_NUMBER}[ -](?:\w{{1,20}} )?(?:second|minute|min|hour|day|night|week|month|year)s?\b",
     AnswerType.AGE: r"\b(?:turn(?:s|ed|ing)?|aged?|(?:is|am|are|was|['’]s|['’]m)(?: only| just| already| now)?) "
     rf"{_NUMBER}\b|\b{_NUMBER}[ -](?:year|month|week)s?[ -]old\b|\b\d{{1,3}}(?:st|nd|rd|th) birthday\b",

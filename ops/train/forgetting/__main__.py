@@ -26,6 +26,7 @@ from recollect.jobs import forgetting as package
 from recollect.jobs.extraction.change_features import stems_of, tokens
 from recollect.jobs.forgetting.forget_model import ASK_ROWS, MEANING, TOKENS_MAX, ask_rows, model, word_rows
 from recollect.projections.embeddings.embedder import open_embedder
+from recollect.projections.embeddings.reading_encoder import reading_embed
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 
 # These libraries have no types, or incomplete ones.
@@ -39,8 +40,8 @@ _VOICES_WEIGHT = 3
 _DIMENSIONS, _WORD_DIMENSIONS = 96, 48
 #: More epochs fit the topics: the loss on the held-out scenes is .240 after two and .255 after five.
 _EPOCHS, _WORD_EPOCHS = 2, 3
-#: Inverse strength of the penalty of the reading, and the length of a vector beside a word.
-_PENALTY, _VECTOR_LENGTH = 0.6, 4.0
+#: Inverse strength of the penalty of the reading.
+_PENALTY = 0.6
 _THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _BATCH = 64
 _INT8_MAX = 127
@@ -64,52 +65,37 @@ def embedded(texts: Sequence[str], cache: Path | None) -> dict[str, Floats]:
 
 
 def reading(
-    sentences: Sequence[tuple[str, str, int]],
-    vectors: dict[str, Floats],
-    is_trained: NDArray[Any],
-    frame: frozenset[str],
-) -> tuple[dict[str, NDArray[Any]], list[Floats]]:
-    """Return the weights of the reading of requests, and the probabilities of all sentences with each model."""
+    sentences: Sequence[tuple[str, str, int]], is_trained: NDArray[Any], frame: frozenset[str]
+) -> tuple[dict[str, NDArray[Any]], Floats]:
+    """Return the weights of the reading of requests by words, and the probabilities of all sentences."""
     rows = [ask_rows(text, frame) for _, text, _ in sentences]
     ends = np.cumsum([0, *map(len, rows)])
     words = sparse.csr_matrix((np.ones(ends[-1], np.float32), np.concatenate(rows), ends), shape=(len(rows), ASK_ROWS))
-    has_vector = np.array([text in vectors for _, text, _ in sentences])
-    nothing = np.zeros(384, np.float32)
-    of_sentences = np.array([vectors[text][0] if text in vectors else nothing for _, text, _ in sentences], np.float32)
     labels = np.array([label for *_, label in sentences])
-    both = sparse.hstack([words, sparse.csr_matrix(of_sentences * _VECTOR_LENGTH)]).tocsr()
-    weights: list[Floats] = []
-    found: list[Floats] = []
-    for inputs, usable in ((words, is_trained), (both, is_trained & has_vector)):
-        model = linear_model.LogisticRegression(C=_PENALTY, max_iter=400).fit(inputs[usable], labels[usable])
-        weights.append(np.vstack([model.coef_.T, model.intercept_[None]]).astype(np.float32))
-        found.append(model.predict_proba(inputs))
-    table: Any = np.hstack([it[:ASK_ROWS] for it in weights])
-    scales: Any = np.abs(table).max(0) / _INT8_MAX
+    fit = linear_model.LogisticRegression(C=_PENALTY, max_iter=400).fit(words[is_trained], labels[is_trained])
+    scales: Any = np.abs(fit.coef_.T).max(0) / _INT8_MAX
     arrays: dict[str, NDArray[Any]] = {
-        "ask_words": np.asarray(np.round(table / scales), np.int8),
-        "ask_scales": np.stack([scales, np.concatenate([it[-1] for it in weights])]),
-        "ask_vector": np.asarray(weights[1][ASK_ROWS:-1] * _VECTOR_LENGTH, np.float16),
+        "ask_words": np.asarray(np.round(fit.coef_.T / scales), np.int8),
+        "ask_scales": np.stack([scales, fit.intercept_]).astype(np.float32),
     }
-    return arrays, found
+    return arrays, np.asarray(fit.predict_proba(words), np.float32)
 
 
-def report_reading(sentences: Sequence[tuple[str, str, int]], found: Sequence[Floats], held_out: NDArray[Any]) -> None:
+def report_reading(sentences: Sequence[tuple[str, str, int]], found: Floats, held_out: NDArray[Any]) -> None:
     """Print how many requests are found and how many other sentences are taken for one."""
     kinds = np.array([voice.split()[0] for voice, *_ in sentences])
     labels = np.array([label for *_, label in sentences])
-    for name, of_model in zip(("words", "vectors"), found, strict=True):
-        asks = 1 - of_model[:, 0]
-        for threshold in (0.3, 0.5, 0.7):
-            parts = [f"reading by {name} from {threshold}:"]
-            for kind in dict.fromkeys(kinds):
-                chosen = held_out & (kinds == kind)
-                wanted, others = chosen & (labels > 0), chosen & (labels == 0)
-                parts.append(
-                    f"{kind} {int((asks[wanted] >= threshold).sum())}/{int(wanted.sum())}"
-                    f" false {int((asks[others] >= threshold).sum())}/{int(others.sum())};"
-                )
-            print(*parts)
+    asks = 1 - found[:, 0]
+    for threshold in (0.3, 0.5, 0.7):
+        parts = [f"reading by words from {threshold}:"]
+        for kind in dict.fromkeys(kinds):
+            chosen = held_out & (kinds == kind)
+            wanted, others = chosen & (labels > 0), chosen & (labels == 0)
+            parts.append(
+                f"{kind} {int((asks[wanted] >= threshold).sum())}/{int(wanted.sum())}"
+                f" false {int((asks[others] >= threshold).sum())}/{int(others.sum())};"
+            )
+        print(*parts)
 
 
 def report_naming(scenes: Sequence[Scene], found: Sequence[Floats], title: str) -> None:
@@ -162,12 +148,11 @@ def main() -> None:
     own, others = [*voices(held_out=False)], [*voices(held_out=True)]
     sentences, frame = [*asked_sentences()], frame_words()
     texts = {text for it in (*scenes, *own, *others) for text in (it.request, *it.said)}
-    texts |= {text for voice, text, label in sentences if label or voice[0] != "r" or fold(text) < 2}
     vectors = embedded([*texts], arguments.cache)
 
     is_other = np.array([voice in {f"voice {it.voice}" for it in others} for voice, *_ in sentences])
     is_fold = np.array([fold(voice) == 0 for voice, *_ in sentences])
-    arrays, found = reading(sentences, vectors, ~is_other & (arguments.write | ~is_fold), frame)
+    arrays, found = reading(sentences, ~is_other & (arguments.write | ~is_fold), frame)
     report_reading(sentences, found, is_other if arguments.write else is_fold | is_other)
 
     sample = np.concatenate([it for _, it in sorted(vectors.items())[::4]]).astype(np.float32)
@@ -216,10 +201,11 @@ def write(arrays: dict[str, NDArray[Any]]) -> None:
     def embed(sentences: Sequence[str]) -> list[TokenEmbedding]:
         return embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
 
-    found = examples(held_out=False, embed=embed)
+    read = reading_embed(embedder)
+    found = examples(held_out=False, read=read, embed=embed)
     means = fitted_meaning(found)
     report_meaning(found, means, "fitted")
-    report_meaning(examples(held_out=True, embed=embed), means, "held out")
+    report_meaning(examples(held_out=True, read=read, embed=embed), means, "held out")
     np.savez_compressed(path, allow_pickle=False, **arrays, means=means)
     print(f"{path}: {path.stat().st_size >> 10} KiB")
 

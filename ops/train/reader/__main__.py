@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 from encoder import allowed, trained
-from label_files import LabelledSentence, changes, drawn_sentences, labelled_sentences, requests
+from label_files import NO_RULE, LabelledSentence, changes, drawn_sentences, labelled_sentences, requests
 from numpy.typing import NDArray
 
 from recollect.jobs import extraction as package
 from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, clause_features
 from recollect.jobs.extraction.clauses import clauses
 from recollect.jobs.extraction.statement_reader import HEADS, clause_vector
+from recollect.jobs.extraction.statements import AMONG_PEOPLE_RULE_MIN, KEEP_BY_WORDS_MIN, KEEP_MIN, RULE_MIN
 from recollect.projections import embeddings as embeddings_package
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
@@ -43,7 +44,9 @@ _ITERATIONS = 120
 _PIECE_LENGTH = 0.4
 #: Share of the words alone in the scores of words and vectors.
 _BLEND = 0.4
-_SHARES = (0.0, 0.15, 0.3, 0.45, 0.6)
+_SHARES = (0.0, 0.2, 0.4, 0.6)
+#: The probabilities by which the product decides on a class, with vectors and by words alone.
+_DECISIONS = {"yes": (KEEP_MIN, KEEP_BY_WORDS_MIN), "rules": (RULE_MIN, AMONG_PEOPLE_RULE_MIN)}
 #: Columns of each head.
 _WIDTHS = [len(classes) for classes in HEADS.values()]
 #: A score and a probability that a number of 32 bits can hold.
@@ -69,6 +72,8 @@ class Examples:
         self.labels: dict[str, list[int]] = {head: [] for head in HEADS}
         #: The columns of the classes that the labels allow.
         self.allowed: list[NDArray[np.bool_]] = []
+        #: Whether nothing is known of the clause but that it is no rule.
+        self.is_drawn: list[bool] = []
         self.texts: list[str] = []
         for place, sentence in enumerate(sentences):
             for clause in clauses(sentence.text):
@@ -94,6 +99,7 @@ class Examples:
             label = labels.get(head)
             self.labels[head].append(classes.index(label) if label in classes else -1)
         self.allowed.append(np.array([*allowed(labels)]))
+        self.is_drawn.append(labels.get("act") == NO_RULE)
 
 
 def fitted(examples: Examples) -> dict[str, NDArray[Any]]:
@@ -132,8 +138,9 @@ def _arrays(name: str, words: Matrix, bias: Matrix) -> dict[str, NDArray[Any]]:
 
 def blended(arrays: dict[str, NDArray[Any]], heads: dict[str, NDArray[Any]], share: float) -> dict[str, NDArray[Any]]:
     """Return the model whose scores are a share of those of the words and the rest of those of the encoder's heads."""
-    words: Matrix = arrays["words_words"] * arrays["words_scale"] * share
-    both = _arrays("both", words, share * arrays["words_bias"] + (1 - share) * heads["bias"])
+    words: Any = arrays["words_words"] * arrays["words_scale"] * share
+    bias: Any = share * arrays["words_bias"] + (1 - share) * heads["bias"]
+    both = _arrays("both", words, bias)
     return arrays | both | {"both_vectors": ((1 - share) * heads["vectors"]).astype(np.float16)}
 
 
@@ -169,6 +176,10 @@ def report(found: Matrix, examples: Examples) -> None:
     for head, classes in HEADS.items():
         part = probabilities[:, start : start + len(classes)]
         start += len(classes)
+        if head == "act":
+            rules = part[np.array(examples.is_drawn), classes.index("rules")]
+            over = ", ".join(f"{(rules >= least).sum()} over {least}" for least in (0.45, *_DECISIONS["rules"]))
+            print(f"  {len(rules)} clauses that are drawn and no rules: {over}")
         is_known = np.array(examples.labels[head]) >= 0
         labels = np.array(examples.labels[head])[is_known]
         part = part[is_known]
@@ -182,6 +193,10 @@ def report(found: Matrix, examples: Examples) -> None:
             figures = " ".join(f"{share:.2f} at {goal}" for goal, share in at.items())
             average = metrics.average_precision_score(is_it, part[:, number])
             print(f"    {name:9} n {is_it.sum():4} average precision {average:.3f}, recall {figures}")
+            for least in _DECISIONS.get(name, ()):
+                taken = part[:, number] >= least
+                right = f"{is_it[taken].mean():.1%} right, {taken[is_it].mean():.1%} of all"
+                print(f"      from {least}: {taken.sum()} clauses, {right}")
 
 
 def main() -> None:

@@ -122,7 +122,11 @@ def _adapted(layer: Any, path: str) -> tuple[Any, Any]:
     wide = torch.nn.Parameter(torch.randn(_RANK, module.in_features) / module.in_features**0.5)
     tall = torch.nn.Parameter(torch.zeros(module.out_features, _RANK))
     plain = module.forward
-    module.forward = lambda inputs: plain(inputs) + inputs @ wide.T @ tall.T * _SCALE
+
+    def forward(inputs: Any) -> Any:
+        return plain(inputs) + inputs @ wide.T @ tall.T * _SCALE
+
+    module.forward = forward
     return wide, tall
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -111,28 +113,22 @@ def requests() -> Iterator[LabelledSentence]:
 
 def changes() -> Iterator[LabelledSentence]:
     """Yield the sentences of `ops/train/changes` with what they change; those that change a rule are one, or end it."""
-    for folder in ("labels", "held-out"):
-        for path in sorted((_CHANGES / folder).glob("*.txt")):
-            for block in f"\n{path.read_text(encoding='utf-8')}".split("\nvoice ")[1:]:
-                head, *lines = block.split("\n")
-                voice = (HELD_OUT if folder == "held-out" else "") + head.split()[0]
-                has_rules = any(line.startswith("rule") for line in lines)
-                for line in lines:
-                    labels, marked, words = line.partition(" > ")
-                    match = _CHANGE.match(labels)
-                    if marked and (labels == "-" or match is not None):
-                        yield _whole(voice, words.rpartition(" || ")[2], _labels_of_change(match, has_rules=has_rules))
+    sys.path.append(str(_CHANGES))
+    read: Any = import_module("labels").read_scenarios
+    for folder, held_out in (("labels", ""), ("held-out", HELD_OUT)):
+        for sentence in read(_CHANGES / folder):
+            has_rules = any(statement.kind == "rule" for statement in sentence.statements)
+            if sentence.change != "repeats":
+                labels = _labels_of_change(sentence.change, is_rule=sentence.kind == "rule", has_rules=has_rules)
+                yield _whole(held_out + sentence.voice, sentence.text, labels)
 
 
-_CHANGE = re.compile(r"(?P<change>replaces|ends|corrects) (?P<kind>[a-z]+)\d")
-
-
-def _labels_of_change(match: re.Match[str] | None, *, has_rules: bool) -> dict[str, str]:
-    if match is None:
+def _labels_of_change(change: str, *, is_rule: bool, has_rules: bool) -> dict[str, str]:
+    if change == "none":
         return {"change": "none"} | ({"act": "no withdrawal"} if has_rules else {})
-    if match["kind"] != "rule":
-        return {"change": match["change"]}
-    return {"act": "unrules", "change": "ends"} if match["change"] == "ends" else {"act": "rules"}
+    if not is_rule:
+        return {"change": change}
+    return {"act": "unrules", "change": "ends"} if change == "ends" else {"act": "rules"}
 
 
 def _whole(voice: str, text: str, labels: dict[str, str]) -> LabelledSentence:
