@@ -23,12 +23,10 @@ from recollect.projections.queries.knowledge_queries import PriorStatement
 KindAndItem = tuple[str, dict[str, Any]]
 
 #: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one: 19 of
-#: 20 are right in held-out voices. The second one is beside few other statements, of which fewer are wrong.
-_SURE = (0.93, 0.8)
-#: The same of a rule: 9 of 10 are right, which are half as many again.
-_RULE_SURE = (0.85, 0.7)
-#: Statements that are few.
-_FEW_MAX = 3
+#: 20 are right in held-out voices.
+_SURE = 0.95
+#: The same of a rule, of which 9 of 10 are right.
+_RULE_SURE = 0.85
 #: Statements that one sentence may change: the same one may be there in two forms.
 _CHANGED_MAX = 4
 #: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
@@ -142,9 +140,8 @@ def plain_correction(sentence: str, before: Sequence[PriorStatement]) -> KindAnd
 
 def _sure(compared: Sequence[tuple[PriorStatement, Floats]]) -> list[tuple[PriorStatement, str]]:
     """Return the statements that are surely changed, each with its relation, the surest first."""
-    are_few = len(compared) <= _FEW_MAX
     closing = [(float(row[_CLOSING].sum()), prior, np.where(_CLOSING, row, 0)) for prior, row in compared]
-    changed = [it for it in closing if it[0] >= (_RULE_SURE if _is_rule(it[1]) else _SURE)[are_few]]
+    changed = [it for it in closing if it[0] >= (_RULE_SURE if _is_rule(it[1]) else _SURE)]
     changed.sort(key=lambda it: -it[0])
     return [(prior, RELATIONS[int(row.argmax())]) for _, prior, row in changed[:_CHANGED_MAX]]
 

@@ -81,7 +81,6 @@ def test_a_sentence_that_is_not_understood_is_the_new_statement() -> None:
     ]
 
 
-@MISSED
 def test_only_the_named_element_of_a_list_ends() -> None:
     changes = find_changes("I don't take aspirin anymore", "Ann", [stated("takes", "aspirin, metformin and zinc")])
     assert [item["object"] for _, item in changes] == ["aspirin, metformin and zinc", "metformin and zinc"]
@@ -142,8 +141,7 @@ def _withdrawn(rule: str, sentence: str, embedder: SentenceEmbedder, embed: Embe
 
 def test_a_withdrawal_is_about_its_rule(embedder: SentenceEmbedder, embed: Embed) -> None:
     withdrawn = [_withdrawn(rule, sentence, embedder, embed) for rule, sentence in _WITHDRAWALS]
-    # The reader alone found nine of ten, and ended as many wrong rules in held-out voices as half of its right ones.
-    assert sum(withdrawn) >= 0.7 * len(withdrawn)
+    assert sum(withdrawn) >= 0.9 * len(withdrawn)
     rules = [rule for rule, _ in _WITHDRAWALS]
     lost = [_withdrawn(rule, sentence, embedder, embed) for rule in rules for sentence in _NO_WITHDRAWALS]
     assert sum(lost) <= 0.05 * len(lost)

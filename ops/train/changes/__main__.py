@@ -32,7 +32,7 @@ from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.projection_settings import DEFAULT_MODEL, READING_MODEL
 
 #: People of the patterned sentences.
-_PEOPLE = 60
+_PEOPLE = 200
 #: One sentence in so many of the conversations that state no change: most are alike.
 _ONE_IN = 4
 #: Times that the sentences of lives are fitted to: there are few, and they are what the product meets.
