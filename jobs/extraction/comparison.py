@@ -1,8 +1,9 @@
 """Comparison: the probabilities of what a new sentence does to each older statement of its speaker.
 
 A small network reads the words of the sentence, in which the words of the statement stand as `@`, the features of
-`change_features.py`, the kinds of both, and their vectors where an embedding model is ready. `ops/train/changes` trains
-it and prints its figures.
+`change_features.py`, the kinds of both, what the statement reader thinks of the sentence, and the vectors of both where
+an embedding model is ready. It sees the statements together: who gives up one of them leaves the others alone.
+`ops/train/changes` trains it and prints its figures.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import KINDS, Read, cues, pair_features, prior_text, read_of, stems_of
+from recollect.jobs.extraction.statement_reader import HEADS, ReadClause, read_clauses
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.statement_lines import fact_line
 
@@ -24,6 +26,8 @@ Floats = NDArray[np.float32]
 #: Returns the vectors of texts, one row each; None when no embedding model is ready.
 Vectors = Callable[[Sequence[str]], Floats | None]
 
+#: The classes of the statement reader that the network reads, by head.
+HINTED: Final = tuple((head, name) for head in ("act", "change") for name in HEADS[head])
 #: What a sentence does to a statement: the columns of the probabilities.
 RELATIONS: Final = ("none", "repeats", "replaces", "ends", "corrects")
 #: Statements that are compared with one sentence.
@@ -38,6 +42,7 @@ _NAMED_STATEMENTS_MAX = 200
 #: The vectors are longer by this factor in the network.
 _VECTOR_SCALE = 4.0
 _PRODUCT_SCALE = 8.0
+_HINT_SCALE = 4.0
 _KNOWN_KIND = 0.98
 _FEATURE_MAX = 4.0
 
@@ -73,6 +78,7 @@ class _Network:
         self,
         features: Floats,
         cues: Sequence[tuple[int, ...]],
+        hint: Floats,
         vectors: tuple[Floats, Floats] | None,
         kinds: Floats,
         prior_kinds: Floats,
@@ -82,6 +88,7 @@ class _Network:
         Parameters:
             features: shape (n, features).
             cues: of the sentence with the words of each statement marked.
+            hint: of the sentence, as `reader_hint` returns it.
             vectors: of the sentence, and of the statements, one row each.
             kinds: of the sentence.
             prior_kinds: of the statements, one row each.
@@ -95,9 +102,12 @@ class _Network:
             alike = vectors[0] * vectors[1] * _PRODUCT_SCALE
         product = np.tanh(self._linear("product", alike))
         affinity = np.log((prior_kinds @ kinds)[:, None] + 1e-3)
-        of_sentence = np.broadcast_to(kinds, prior_kinds.shape)
-        row = np.concatenate([scaled, codes, product, of_sentence, prior_kinds, affinity], axis=1)
-        return _softmax(self._linear("output", np.maximum(self._linear("hidden", row), 0)))
+        hints = np.broadcast_to(hint * _HINT_SCALE, (len(features), len(hint)))
+        of_kinds = np.broadcast_to(kinds, prior_kinds.shape)
+        row = np.concatenate([scaled, hints, codes, product, of_kinds, prior_kinds, affinity], axis=1)
+        activations = np.maximum(self._linear("hidden", row), 0)
+        most = np.broadcast_to(activations.max(axis=0), activations.shape)
+        return _softmax(self._linear("output", np.concatenate([activations, most], axis=1)))
 
     def _linear(self, name: str, inputs: Floats) -> Floats:
         return inputs @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
@@ -120,8 +130,18 @@ def change_probability(text: str) -> float:
     return model.change(model.places(cues(Read(text).words, model.lexicon)))
 
 
+def reader_hint(read: Sequence[ReadClause]) -> Floats:
+    """Return what the statement reader thinks of a sentence: the greatest probability of its clauses for each class."""
+    rows = [[part.probabilities[head][name] for head, name in HINTED] for part in read]
+    return np.array(rows, np.float32).max(axis=0) if rows else np.zeros(len(HINTED), np.float32)
+
+
 def compare(
-    sentence: str, speaker: str, before: Sequence[PriorStatement], vectors: Vectors | None = None
+    sentence: str,
+    speaker: str,
+    before: Sequence[PriorStatement],
+    vectors: Vectors | None = None,
+    read: Sequence[ReadClause] | None = None,
 ) -> list[tuple[PriorStatement, Floats]]:
     """Return the statements that a sentence may change, oldest first, each with the probabilities of `RELATIONS`.
 
@@ -129,6 +149,7 @@ def compare(
         sentence: as it is said.
         before: older statements, oldest first; those of other speakers are left out.
         vectors: None: the words decide alone.
+        read: the clauses of the sentence; None: they are read by their words.
     """
     own = [prior for prior in before[-_STATEMENTS_MAX:] if prior.speaker == speaker]
     if not own:
@@ -155,6 +176,7 @@ def compare(
     probabilities = model.relations(
         np.array(features, np.float32),
         [tuple(model.places(of_pair)) for of_pair in marked],
+        reader_hint(read_clauses(sentence, to_assistant=True) if read is None else read),
         pair,
         model.kinds(words, None if pair is None else pair[0]),
         prior_kinds,

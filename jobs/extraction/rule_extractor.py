@@ -22,7 +22,7 @@ from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.rules import RuleMatch, matches, relation_and_name, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
-from recollect.jobs.extraction.standing_instructions import StandingInstruction, instruction_of
+from recollect.jobs.extraction.standing_instructions import instruction_of
 from recollect.jobs.extraction.statement_modality import confidence_factor, is_reported, stated_part
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import (
@@ -159,8 +159,7 @@ def extract_by_rules(
             may_like = any(
                 part.keep >= (_LIKES_MIN if part.has_vector else _LIKES_BY_WORDS_MIN) for part in read[index]
             )
-            withdraws = max((part.probabilities["act"]["unrules"] for part in read[index]), default=0.0)
-            items += _read_sentence(message, sentence, before, vectors=vectors, withdraws=withdraws, may_like=may_like)
+            items += _read_sentence(message, sentence, before, vectors=vectors, read=read[index], may_like=may_like)
         to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
         if not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
@@ -200,16 +199,26 @@ def _read_instructions(
     to_assistant: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the standing instruction that the reader finds in a sentence, unless the sentence withdraws one."""
+    if any(_ends_rule(item) for item in items):
+        return
     least = RULE_MIN
     if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
-    if instruction_probability(read) < least or is_reported(sentence.text):
-        return
-    if not any(item.kind == "endings" for item in items):
-        yield ExtractedItem(
-            "preferences", _instruction(message, instruction_of(sentence.said.strip().rstrip(END_SIGNS)))
-        )
+    if instruction_probability(read) >= least and not is_reported(sentence.text):
+        yield _instruction(message, sentence.said.strip().rstrip(END_SIGNS))
+
+
+def _instruction(message: IncomingMessage, text: str) -> ExtractedItem:
+    """Return a standing instruction of the sender."""
+    return ExtractedItem(
+        "preferences", instruction_of(text).preference(message.speaker) | {"source_events": [message.event_id]}
+    )
+
+
+def _ends_rule(extracted: ExtractedItem) -> bool:
+    """Return whether an item ends a rule: preferences have no predicate."""
+    return extracted.kind == "endings" and "predicates" not in extracted.item
 
 
 def _statements(
@@ -292,19 +301,19 @@ def _read_sentence(
     before: list[PriorStatement],
     *,
     vectors: Vectors | None,
-    withdraws: float,
+    read: Sequence[ReadClause],
     may_like: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction of a sentence, or else its facts, preferences and people.
 
     Parameters:
-        withdraws: as in `find_changes`.
+        read: the clauses of the sentence.
         may_like: whether the reader takes it for more than a reaction.
     """
     text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
     items = [it for it in _items(message, text, before) if it.kind == "facts" or may_like]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
-    changes = [*_changes(message, sentence.text, facts, before, vectors, withdraws)]
+    changes = [*_changes(message, sentence.text, facts, before, vectors, read)]
     if any(extracted.kind == "corrections" for extracted in changes):
         yield from changes
         return
@@ -405,23 +414,25 @@ def _changes(
     facts: Sequence[Item],
     before: Sequence[PriorStatement],
     vectors: Vectors | None,
-    withdraws: float,
+    read: Sequence[ReadClause],
 ) -> Iterator[ExtractedItem]:
-    """Yield what the sentence changes of what its speaker said before, unless most of it is hypothetical or reported, or in doubt."""
+    """Yield what the sentence changes of what its speaker said before.
+
+    The comparison reads itself what is reported, hypothetical or in doubt; the patterns do not.
+    """
     if not any(prior.speaker == message.speaker for prior in before):
         return
     source = {"source_events": [message.event_id]}
-    own = stated_part(text)
-    if len(own) <= len(text) // 2 or confidence_factor(text) < 1:
-        return
-    changes = find_changes(own, message.speaker, before, facts, vectors=vectors, withdraws=withdraws)
+    changes = find_changes(text, message.speaker, before, facts, vectors=vectors, read=read)
     for kind, item in changes:
         yield ExtractedItem(kind, item | source)
-        rest = remaining_elements(item["object"], own) if kind == "endings" and "predicates" not in item else None
+        rest = remaining_elements(item["object"], text) if kind == "endings" and "predicates" not in item else None
         if rest is not None and instruction_probability(read_clauses(rest, to_assistant=True)) >= RULE_MIN:
             # `Comments are fine again` leaves of `use tabs, and never add comments` the first half.
-            yield ExtractedItem("preferences", _instruction(message, instruction_of(rest)))
-    if any(kind == "corrections" for kind, _ in changes):
+            yield _instruction(message, rest)
+    own = stated_part(text)
+    is_claimed = len(own) > len(text) // 2 and confidence_factor(text) == 1
+    if not is_claimed or any(kind == "corrections" for kind, _ in changes):
         return
     stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
     stated = [prior for prior in stated if prior.session_id == message.session_id]
@@ -432,16 +443,3 @@ def _changes(
     for item in find_endings(own, stated[-1] if stated else None):
         subject = {"subject": subject_name(message.speaker, item.pop("who"))}
         yield ExtractedItem("endings", subject | item | source)
-
-
-def _instruction(message: IncomingMessage, instruction: StandingInstruction) -> Item:
-    """Return a standing instruction as the payload of a preference; a risky one does not stand."""
-    return {
-        "category": instruction.category or category_of(instruction.text),
-        "key": instruction.topic,
-        "value": instruction.text,
-        "strength": 0.9 if not instruction.is_risky else 0.3,
-        "standing": not instruction.is_risky,
-        "subject": message.speaker,
-        "source_events": [message.event_id],
-    }

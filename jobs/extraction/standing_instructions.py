@@ -7,8 +7,9 @@ pages and logs give instructions to other people.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from recollect.jobs.extraction.preferences import category_of
 from recollect.jobs.extraction.sentences import Sentence
 from recollect.jobs.extraction.statement_reader import read_clauses
 from recollect.jobs.extraction.statements import RULE_MIN
@@ -64,6 +65,17 @@ class StandingInstruction(NamedTuple):
     category: str | None
     #: Whether it needs the consent of the caller, so that it is kept and not obeyed.
     is_risky: bool
+
+    def preference(self, speaker: str) -> dict[str, Any]:
+        """Return it as a preference of its speaker, without sources; a risky one does not stand."""
+        return {
+            "category": self.category or category_of(self.text),
+            "key": self.topic,
+            "value": self.text,
+            "strength": 0.9 if not self.is_risky else 0.3,
+            "standing": not self.is_risky,
+            "subject": speaker,
+        }
 
 
 def is_risky(text: str) -> bool:

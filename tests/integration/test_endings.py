@@ -50,7 +50,7 @@ def active(memory: Recollect, *days: list[Event]) -> set[str]:
 @pytest.mark.parametrize(
     ("before", "ending"),
     [
-        pytest.param("I work at Banco Pichincha.", "I quit! Handed in my notice at the bank.", marks=MISSED),
+        ("I work at Banco Pichincha.", "I quit! Handed in my notice at the bank."),
         ("I work at Siemens.", "I no longer work at Siemens."),
         ("I work at Siemens.", "I don't work at Siemens."),
         ("I work as a nurse.", "I'm not a nurse any more."),
@@ -58,7 +58,7 @@ def active(memory: Recollect, *days: list[Event]) -> set[str]:
         ("I am vegetarian.", "I'm not vegetarian anymore, I eat fish again."),
         ("I live in Oslo.", "We moved out of Oslo."),
         ("I live in Oslo.", "I don't live in Oslo any more"),
-        pytest.param("I live in Oslo.", "I used to live in Oslo.", marks=MISSED),
+        ("I live in Oslo.", "I used to live in Oslo."),
         ("I play tennis.", "I stopped playing tennis."),
         ("I own a Vespa.", "I sold the Vespa to a boy from Győr."),
         ("I own a red bike.", "My bike was stolen!"),

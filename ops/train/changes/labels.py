@@ -72,9 +72,22 @@ def _scenario(block: str) -> Iterator[LabelledSentence]:
 
 
 def prior_of(speaker: str, kind: str, words: str) -> PriorStatement:
-    """Return a statement: `subject | predicate | object`, or the words of the speaker."""
+    """Return a statement: `subject | predicate | object`, a rule, or the words of the speaker.
+
+    Its texts are those of the product, so that the vectors are the same.
+    """
+    if kind == "rule" and " | " not in words:
+        return PriorStatement(
+            session_id=None,
+            speaker=speaker,
+            subject="",
+            predicate="",
+            object=words,
+            kind=kind,
+            text=words,
+            is_preference=True,
+        )
     subject, predicate, object = words.split(" | ") if " | " in words else (speaker, SAYS, words)
-    # As `embedded_text` has it: the vectors are those of the product.
     text = fact_line(subject, predicate, object)
     return PriorStatement(
         session_id=None, speaker=speaker, subject=subject, predicate=predicate, object=object, kind=kind, text=text

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from labels import LabelledSentence
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import KINDS, VECTOR_FEATURES, Read, cues, pair_features, prior_text
-from recollect.jobs.extraction.comparison import RELATIONS
+from recollect.jobs.extraction.comparison import HINTED, RELATIONS
 
 Array = NDArray[Any]
+Item = TypeVar("Item")
 # PyTorch comes with sentence-transformers, and its types are incomplete.
 torch: Any = import_module("torch")
 nn: Any = torch.nn
@@ -25,11 +26,13 @@ _CUES_MAX = 110
 #: A word with a capital letter that does not begin the text.
 _CAPITAL = re.compile(r"(?<!^)\b[A-Z][^\W\d_]+")
 #: Cues of fewer sentences, or of one voice, have no weights.
-_COUNT_MIN = 4
-_CODE, _PRODUCT, _HIDDEN = 16, 8, 32
-_DROPPED_CUES, _WITHOUT_VECTORS, _WITHOUT_KIND = 0.3, 0.3, 0.4
-_BATCH, _RATE, _DECAY = 256, 4e-3, 2e-2
-#: Share of the pairs of conversations in an epoch, of which there are too many alike.
+_COUNT_MIN = 12
+_CODE, _PRODUCT, _HIDDEN = 16, 8, 48
+_DROPPED, _DROPPED_CUES, _WITHOUT_VECTORS, _WITHOUT_KIND = 0.2, 0.3, 0.25, 0.4
+#: Sentences of a batch, and statements that each is compared with.
+_BATCH, _STATEMENTS_MAX = 24, 12
+_RATE, _DECAY = 3e-3, 5e-2
+#: Share of the sentences of conversations in an epoch, of which there are too many alike.
 _CONVERSATION_SHARE = 0.4
 #: Weights of what the words alone say: what a sentence changes and of which kind a text is.
 _CHANGE_WEIGHT, _KIND_WEIGHT = 0.4, 0.3
@@ -39,10 +42,12 @@ _CHANGE_WEIGHT, _KIND_WEIGHT = 0.4, 0.3
 class Examples:
     """Pairs as arrays: one row a pair, and one a text."""
 
-    #: The sentence of each pair, features, row of the cues, of the texts of the sentence and the statement, relation.
+    #: The sentence of each pair, features, cues, the reader's hint by words and with vectors, rows of the texts of the
+    #: sentence and the statement, relation. The pairs of a sentence are neighbours.
     sentence: Array
     features: Array
     cues: Array
+    hint: Array
     text: Array
     prior: Array
     kind: Array
@@ -52,6 +57,11 @@ class Examples:
     vectors: Array
     text_kind: Array
     text_change: Array
+
+
+def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Yield the items in groups of `size`."""
+    yield from (items[start : start + size] for start in range(0, len(items), size))
 
 
 def known_words(sentences: Sequence[LabelledSentence]) -> frozenset[str]:
@@ -102,7 +112,7 @@ def _indexed(lists: Sequence[Sequence[str]], places: dict[str, int]) -> Array:
 
 
 def examples_of(
-    sentences: Sequence[LabelledSentence], vectors: dict[str, Array], vocabulary: Sequence[str]
+    sentences: Sequence[LabelledSentence], vectors: dict[str, Array], hints: dict[str, Array], vocabulary: Sequence[str]
 ) -> Examples:
     """Return the pairs of sentences and their statements."""
     places = {cue: place for place, cue in enumerate(vocabulary)}
@@ -123,6 +133,7 @@ def examples_of(
     columns: list[tuple[int, int, int, int, int]] = []
     features: list[list[float]] = []
     marked: list[list[str]] = []
+    said: list[Array] = []
     for number, sentence in enumerate(sentences):
         change = CHANGES.index(sentence.change if sentence.change != "repeats" else "none")
         text = row_of(sentence.text, sentence.text, sentence.kind, change)
@@ -133,6 +144,7 @@ def examples_of(
         values, words = pair_features(Read(sentence.text), reads, sentence.speaker, cosines, known)
         features += values
         marked += words
+        said += [hints[sentence.text]] * len(reads)
         for prior, relation in zip(sentence.statements, sentence.relations, strict=True):
             place = row_of(prior.text, prior_text(prior), prior.kind, -1)
             kind = KINDS.index(prior.kind) if prior.kind in KINDS else -1
@@ -142,6 +154,7 @@ def examples_of(
         sentence=table[:, 0],
         features=np.array(features, np.float32),
         cues=_indexed(marked, places),
+        hint=np.array(said, np.float32),
         text=table[:, 1],
         prior=table[:, 2],
         kind=table[:, 3],
@@ -165,9 +178,9 @@ class Network(nn.Module):
         self.code_vector = nn.Linear(examples.vectors.shape[1], _CODE)
         self.kind_vector = nn.Linear(examples.vectors.shape[1], len(KINDS))
         self.product = nn.Linear(examples.vectors.shape[1], _PRODUCT)
-        width = examples.features.shape[1] + _CODE + _PRODUCT + 2 * len(KINDS) + 1
+        width = examples.features.shape[1] + len(HINTED) + _CODE + _PRODUCT + 2 * len(KINDS) + 1
         self.hidden = nn.Linear(width, _HIDDEN)
-        self.output = nn.Linear(_HIDDEN, len(RELATIONS))
+        self.output = nn.Linear(2 * _HIDDEN, len(RELATIONS))
         self.change = nn.Linear(_CODE, len(CHANGES))
         self.register_buffer("mean", torch.tensor(examples.features.mean(0)))
         self.register_buffer("scale", torch.tensor(1 / (examples.features.std(0) + 0.05)))
@@ -187,19 +200,23 @@ class Network(nn.Module):
         affinity = ((sentence * prior).sum(1, keepdim=True) + 1e-3).log()
         product = torch.tanh(self.product(pairs["vectors"] * pairs["prior_vectors"] * 8))
         code = self.codes(pairs["cues"], pairs["vectors"])
-        row = torch.cat([features.clamp(-4, 4), code, product, sentence, prior, affinity], 1)
-        if self.training:
-            row = nn.functional.dropout(row, 0.1)
-        return self.output(torch.relu(self.hidden(row)))
+        row = torch.cat([features.clamp(-4, 4), pairs["hint"] * 4, code, product, sentence, prior, affinity], 1)
+        row = nn.functional.dropout(row, _DROPPED, self.training)
+        activations = torch.relu(self.hidden(row))
+        # The greatest values of all statements of the sentence: whether another one is changed.
+        owner = pairs["owner"][:, None].expand_as(activations)
+        most = torch.zeros_like(activations).scatter_reduce(0, owner, activations, "amax")
+        return self.output(torch.cat([activations, most.gather(0, owner)], 1))
 
 
 def _batch(network: Network, examples: Examples, rows: Array, *, vectors: bool, known: float, training: bool) -> Any:
     """Return the inputs of pairs."""
     at = torch.from_numpy
     texts, priors = examples.text[rows], examples.prior[rows]
+    _, owner = np.unique(examples.sentence[rows], return_inverse=True)
     keeps = np.full(len(rows), float(vectors), np.float32)
     if training:
-        keeps = (np.random.rand(len(rows)) > _WITHOUT_VECTORS).astype(np.float32)
+        keeps = (np.random.rand(owner.max() + 1) > _WITHOUT_VECTORS).astype(np.float32)[owner]
     features = examples.features[rows].copy()
     features[:, -VECTOR_FEATURES:] *= keeps[:, None]
     said, stated = (at(examples.vectors[places] * keeps[:, None]) for places in (texts, priors))
@@ -211,12 +228,16 @@ def _batch(network: Network, examples: Examples, rows: Array, *, vectors: bool, 
             array * (torch.rand(array.shape) > _DROPPED_CUES) for array in (marked, of_text, of_prior)
         )
     prior_kinds = network.kinds(of_prior, stated)
-    is_known = (examples.kind[rows] >= 0) & (np.random.rand(len(rows)) < known)
+    # The product knows which statements are rules.
+    is_rule = examples.kind[rows] == KINDS.index("rule")
+    is_known = is_rule | ((examples.kind[rows] >= 0) & (np.random.rand(len(rows)) < known))
     one = np.log(np.full((len(rows), len(KINDS)), 0.02 / len(KINDS), np.float32))
     one[np.arange(len(rows)), examples.kind[rows]] = np.log(0.98)
     prior_kinds = torch.where(at(is_known)[:, None], at(one), prior_kinds)
     return {
         "features": at(features),
+        "hint": at(examples.hint[rows, keeps.astype(np.int64)]),
+        "owner": at(owner),
         "cues": marked,
         "vectors": said,
         "prior_vectors": stated,
@@ -229,7 +250,7 @@ def fitted(examples: Examples, cue_count: int, is_natural: Array, *, epochs: int
     """Return a network that is fitted to examples.
 
     Parameters:
-        is_natural: whether each pair is of a conversation, without a change.
+        is_natural: whether each sentence is of a conversation, without a change.
     """
     torch.manual_seed(seed)
     np.random.seed(seed)
@@ -238,14 +259,15 @@ def fitted(examples: Examples, cue_count: int, is_natural: Array, *, epochs: int
     schedule: Any = None
     changed = np.nonzero(examples.text_change >= 0)[0]
     of_kind = np.nonzero(examples.text_kind >= 0)[0]
+    pairs_of = _pairs_of(examples)
     for _ in range(epochs):
         draws = np.random.rand(len(is_natural))
-        rows = np.random.permutation(np.nonzero(~is_natural | (draws < _CONVERSATION_SHARE))[0])
+        order = np.random.permutation([it for it in pairs_of if not is_natural[it] or draws[it] < _CONVERSATION_SHARE])
         if schedule is None:
-            steps = int(epochs * len(rows) / _BATCH * 1.1) + 10
+            steps = int(epochs * len(order) / _BATCH * 1.1) + 10
             schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=steps)
-        for start in range(0, len(rows), _BATCH):
-            batch = rows[start : start + _BATCH]
+        for numbers in batches(order.tolist(), _BATCH):
+            batch = np.concatenate([_some(examples, pairs_of[it]) for it in numbers])
             scores = network(_batch(network, examples, batch, vectors=True, known=1 - _WITHOUT_KIND, training=True))
             loss = nn.functional.cross_entropy(scores, torch.from_numpy(examples.relation[batch]))
             for places, labels, weight in (
@@ -269,11 +291,24 @@ def fitted(examples: Examples, cue_count: int, is_natural: Array, *, epochs: int
     return network.eval()
 
 
+def _pairs_of(examples: Examples) -> dict[int, Array]:
+    """Return the rows of the pairs of each sentence."""
+    starts = np.nonzero(np.diff(examples.sentence, prepend=-1))[0]
+    return {int(examples.sentence[rows[0]]): rows for rows in np.split(np.arange(len(examples.sentence)), starts[1:])}
+
+
+def _some(examples: Examples, rows: Array) -> Array:
+    """Return the pairs of a sentence with a relation, and some of the others."""
+    related = rows[examples.relation[rows] > 0]
+    others = np.random.permutation(rows[examples.relation[rows] == 0])
+    return np.concatenate([related, others[: max(0, _STATEMENTS_MAX - len(related))]])
+
+
 def probabilities(network: Network, examples: Examples, *, vectors: bool, known: bool = True) -> Array:
     """Return the probabilities of the relations of pairs."""
     with torch.no_grad():
         parts = [
             network(_batch(network, examples, rows, vectors=vectors, known=float(known), training=False)).softmax(1)
-            for rows in np.array_split(np.arange(len(examples.relation)), max(1, len(examples.relation) // 2_000))
+            for rows in map(np.concatenate, batches([*_pairs_of(examples).values()], _BATCH))
         ]
     return torch.cat(parts).numpy()

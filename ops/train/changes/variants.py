@@ -10,6 +10,7 @@ from pathlib import Path
 
 from labels import LabelledSentence
 
+from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.stems import content_stems
 
@@ -20,6 +21,8 @@ _I = re.compile(
     r"(?!have|am|do|need|like|live|take|make)"
 )
 _MY = re.compile(r"\b(my|our)\b", re.IGNORECASE)
+#: Other statements that `alone` leaves beside a sentence, at most.
+_FEW = 2
 
 
 def _frames() -> dict[str, list[str]]:
@@ -58,6 +61,27 @@ def variants(sentences: Sequence[LabelledSentence], seed: int) -> Iterator[Label
         yield from _beside_others(unclaimed, sentence, of_kind, chance)
 
 
+def coexisting(sentences: Sequence[LabelledSentence], seed: int) -> Iterator[LabelledSentence]:
+    """Yield each statement of a voice in words as a sentence that changes none of the others, which hold beside it."""
+    frames = _frames()
+    chance = random.Random(seed)
+    last = {sentence.voice: sentence for sentence in sentences}
+    for sentence in last.values():
+        for prior in sentence.statements:
+            if prior.predicate not in ("", SAYS):
+                continue
+            others = tuple(other for other in sentence.statements if other != prior)
+            is_english_rule = prior.kind == "rule" and sentence.language == "en"
+            yield replace(
+                sentence,
+                text=chance.choice(frames["rule"]).format(prior.object) if is_english_rule else prior.object,
+                statements=others,
+                relations=("none",) * len(others),
+                change="none",
+                kind=prior.kind,
+            )
+
+
 def _beside_others(
     unclaimed: LabelledSentence,
     sentence: LabelledSentence,
@@ -87,3 +111,18 @@ def _around(frame: str, text: str) -> str:
     is_first = frame.startswith("{}")
     small = text if is_first or text.startswith(("I ", "I'")) else text[0].lower() + text[1:]
     return frame.format(small.rstrip(".!"))
+
+
+def alone(sentences: Sequence[LabelledSentence], seed: int) -> Iterator[LabelledSentence]:
+    """Yield sentences beside few of their statements: most people have said little when they change something."""
+    chance = random.Random(seed)
+    for sentence in sentences:
+        pairs = [*zip(sentence.statements, sentence.relations, strict=True)]
+        related = [pair for pair in pairs if pair[1] != "none"]
+        others = [pair for pair in pairs if pair[1] == "none"]
+        kept = related + chance.sample(others, min(len(others), chance.randint(0 if related else 1, _FEW)))
+        if not kept or len(kept) == len(pairs):
+            continue
+        # In the order in which they were said.
+        statements, relations = zip(*[pair for pair in pairs if pair in kept], strict=True)
+        yield replace(sentence, statements=statements, relations=relations)
