@@ -47,9 +47,7 @@ from recollect.jobs.extraction.rule_extractor import (
     sources_of,
 )
 from recollect.jobs.job_settings import QUIET_US
-from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.reading_encoder import reading_embed, window_reader
-from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.projector.stated_fact import voice_of
@@ -152,19 +150,19 @@ def _extract_items(
     """Return the items that the rules read in `messages`."""
     through = snapshot.progress.job_cursor("extraction")
     before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX, through=through)
-    vectors = None if _trained_embedder(context) is None else partial(_vectors, context, namespace, snapshot)
     items: list[ExtractedItem] = []
     conversations = conversations_before(snapshot, through)
     has_assistant = any(message.is_assistant for message in messages)
     speakers = {message.speaker for message in messages if not message.is_assistant}
     messages = [*outside_of_play(messages, conversations)]
-    embedder = context.vectors().embedder
+    embed = reading_embed(context.vectors().embedder)
     extract = partial(
         extract_by_rules,
         seconds_max=seconds_max,
-        embed=reading_embed(embedder),
-        vectors=vectors,
-        read_windows=window_reader(embedder),
+        embed=embed,
+        # Once the encoder is ready, the model of these vectors is.
+        vectors=None if embed is None else partial(_vectors, context, namespace, snapshot),
+        read_windows=window_reader(context.vectors().embedder),
     )
     for message in messages:
         if context.stop.is_set():
@@ -196,15 +194,9 @@ def outside_of_play(messages: Iterable[IncomingMessage], conversations: Conversa
 
 def _vectors(context: JobContext, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Floats | None:
     """Return the vectors of a sentence and of statements; the vectors of statements are stored, as for retrieval."""
-    embedder = _trained_embedder(context)
-    stated = None if embedder is None else context.vectors().vectors_of_texts(namespace, snapshot, texts[1:])
-    return None if embedder is None or stated is None else np.concatenate([embedder.embed(texts[:1]), stated])
-
-
-def _trained_embedder(context: JobContext) -> Embedder | None:
-    """Return the embedding model, when it is ready and the one whose vectors the trained weights read."""
-    embedder = context.vectors().embedder
-    return embedder if embedder.state == "ready" and embedder.name == DEFAULT_MODEL else None
+    vectors = context.vectors()
+    stated = vectors.vectors_of_texts(namespace, snapshot, texts[1:])
+    return None if stated is None else np.concatenate([vectors.embedder.embed(texts[:1]), stated])
 
 
 def _extract_by_rules(

@@ -21,7 +21,7 @@ from recollect.projections.text.date_reading import ReadWindows, Window
 
 #: Returns the embeddings of sentences.
 Embed = Callable[[Sequence[str]], list[TokenEmbedding]]
-#: Seconds that a job waits for the encoder: without a cache, it is converted first.
+#: Seconds that a job waits for the embedding model, and for the encoder: without a cache, they are converted first.
 _LOAD_SECONDS_MAX = 60.0
 
 
@@ -54,11 +54,13 @@ def _vectors(windows: Sequence[Window], embed: Embed) -> NDArray[np.float32]:
 
 
 def _embed(model: str, embedder: Embedder, *, waits: bool) -> Embed | None:
-    if embedder.name != DEFAULT_MODEL or embedder.state != "ready":
+    seconds_max = _LOAD_SECONDS_MAX if waits else 0
+    # The first messages of a process come before its model is loaded.
+    if embedder.name != DEFAULT_MODEL or not embedder.wait_ready(seconds_max):
         return None
     encoder = _encoder(model, embedder.runtime)
     encoder.start()
-    if not encoder.wait_ready(_LOAD_SECONDS_MAX if waits else 0):
+    if not encoder.wait_ready(seconds_max):
         return None
     return lambda sentences: encoder.embed_tokens([Stretch(sentence) for sentence in sentences])
 
