@@ -431,7 +431,7 @@ class Retriever:
         answer.results = (replace(results[0], dropped=[*results[0].dropped, *repetitions]), *results[1:])
         items = secret_filter.items([cut_long_text(item, context.query.words) for item in candidates])
         answer.selected = tuple(items)
-        occasion = Occasion(now=context.asked_at, channel=answer.state.channel, named_dates=named_dates(context, items))
+        occasion = Occasion(now=context.asked_at, channel=answer.state.channel, dates=named_dates(context, items))
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
         shares, words, tokens = self._settings.context_shares, context.query.words, request.budget_tokens
         lines = fit_to_budget(items, tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max)

@@ -331,7 +331,7 @@ def test_dates_that_were_read_before_stand_after_their_words() -> None:
     assert dated.endswith("the week after she comes")
     assert with_dates(text, _NOW.now, [*dates, named("on the 9th", 39)]).count("1970-") == 1
     assert with_dates("yesterday we met", _NOW.now, []) == "yesterday we met"
-    occasion = Occasion(now=_NOW.now, named_dates={("n", "e1"): dates})
+    occasion = Occasion(now=_NOW.now, dates={("n", "e1"): dates})
     message = replace(episode(text, day=3), namespace="n", source_events=("e1",), id="e1")
     assert "on the 7th (1970-01-07)" in context([message], occasion=occasion)
     assert "on the 7th (" not in context([replace(message, namespace="other")], occasion=occasion)

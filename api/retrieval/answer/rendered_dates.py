@@ -49,11 +49,11 @@ class Occasion:
     #: The random part of the tags of the fence.
     random_part: str = ""
     #: The dates that messages name, by namespace and id of the message; one that was not read yet is not there.
-    named_dates: NamedDates = field(default_factory=dict[tuple[str, str], Sequence[NamedDate]])
+    dates: NamedDates = field(default_factory=dict[tuple[str, str], Sequence[NamedDate]])
 
     def dates_of(self, namespace: str, messages: Sequence[str]) -> list[NamedDate] | None:
         """Return the dates that some messages name; None: they were not read yet."""
-        read = [self.named_dates[namespace, id] for id in messages if (namespace, id) in self.named_dates]
+        read = [self.dates[namespace, id] for id in messages if (namespace, id) in self.dates]
         return [date for dates in read for date in dates] if read else None
 
     def today_line(self) -> str:
