@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recollect.api.retrieval.ranking.choice import ITEM_MIN, LEFT_OUT_SHARE, enough
+from recollect.api.retrieval.ranking.choice import enough
 from recollect.api.retrieval.ranking.choice_inputs import CANDIDATE_FEATURES, QUERY_FEATURES, ChoiceInputs
 from recollect.api.retrieval.ranking.choice_model import chances, load_weights
 
@@ -30,16 +30,25 @@ def test_an_answer_in_many_messages_gets_them_all() -> None:
 
 
 def test_a_question_always_gets_its_best_message_and_a_turn_does_not() -> None:
-    unlikely = np.array([0.01, 0.001], np.float32)
+    unlikely = np.array([0.01, 0.0001], np.float32)
     assert enough(unlikely, passive=False) == 1
     assert enough(unlikely, passive=True) == 0
 
 
 @given(_PROBABILITIES)
-def test_what_is_left_out_is_unlikely_or_a_small_share(values: np.ndarray[tuple[int], np.dtype[np.float32]]) -> None:
+def test_what_is_left_out_is_less_probable_than_what_is_shown(
+    values: np.ndarray[tuple[int], np.dtype[np.float32]],
+) -> None:
     probabilities = np.sort(values)[::-1]
-    left_out = probabilities[enough(probabilities, passive=False) :]
-    assert (left_out < ITEM_MIN).all() or left_out.sum() <= LEFT_OUT_SHARE * probabilities.sum() + 1e-5
+    count = enough(probabilities, passive=False)
+    assert 1 <= count <= len(probabilities)
+    assert count == enough(np.append(probabilities, np.float32(0)), passive=False)
+
+
+def test_doubtful_messages_are_shown_where_none_is_certain() -> None:
+    doubtful = np.array([0.1, 0.08, 0.06, 0.05], np.float32)
+    assert enough(doubtful, passive=False) == 4
+    assert enough(np.array([0.9, 0.03, 0.02], np.float32), passive=False) == 1
 
 
 def test_the_weights_fit_the_features() -> None:

@@ -18,16 +18,10 @@ ANSWER_MIN = 0.15
 PASSIVE_ANSWER_MIN = 0.5
 #: The lowest probability of an answer to what is worded as small talk, as a task, or without a topic.
 DOUBTFUL_ANSWER_MIN = 0.5
-#: The share of the probability of all candidates that may be left out.
-LEFT_OUT_SHARE = 0.1
-#: A message under this probability is left out; the first one stays.
-ITEM_MIN = 0.025
-#: The messages go on to this number while the probability that one of them holds the answer is lower than `HELD_MIN`,
-#: and to this probability. Of held-out chats, 6.3 messages have 85 % of the evidence, as the first ten of the ranking.
-UNSURE_MAX = 6
-HELD_MIN = 0.8
-UNSURE_ITEM_MIN = 0.012
-#: The same as `ITEM_MIN` in a turn of a conversation, where nothing was asked; none has to stay.
+#: How many times as much evidence matters as a line without it (F-measure). Of held-out chats, 6.4 messages have 85 %
+#: of the evidence, and 3.4 have 96 % where the memory has at most 18.
+EVIDENCE_WEIGHT = 5.0
+#: A message under this probability is left out of a turn of a conversation, where nothing was asked; none has to stay.
 PASSIVE_ITEM_MIN = 0.12
 
 
@@ -60,14 +54,13 @@ def choose(ranked: RankedEpisodes) -> Choice | None:
 
 
 def enough(probabilities: Vector, *, passive: bool) -> int:
-    """Return how many of the messages, best first, hold the answer as far as it can be had.
+    """Return how many of the messages are shown, best first.
 
-    The next one is left out when nearly all of the probability is in those before it, and one of them surely holds it.
+    Those of an answer to a question are as many as have the highest expected F-measure, with `EVIDENCE_WEIGHT` as its
+    beta: the evidence that is shown, beside the lines that are shown and the evidence that there is (Chinchor 1992).
     """
     if passive:
         return int((probabilities >= PASSIVE_ITEM_MIN).sum())
-    before = np.cumsum(probabilities) - probabilities
-    wanted = (before < (1 - LEFT_OUT_SHARE) * probabilities.sum()) & (probabilities >= ITEM_MIN)
-    missed = np.cumprod(1 - probabilities[:UNSURE_MAX])
-    unsure = (np.append(1, missed[:-1]) > 1 - HELD_MIN) & (probabilities[:UNSURE_MAX] >= UNSURE_ITEM_MIN)
-    return max(1, int(wanted.sum()), int(unsure.sum()))
+    lines = np.arange(1, len(probabilities) + 1)
+    there_is = max(1.0, float(probabilities.sum()))
+    return int(np.argmax(np.cumsum(probabilities) / (lines + EVIDENCE_WEIGHT**2 * there_is))) + 1
