@@ -420,9 +420,8 @@ class Retriever:
         started_ms = context.budget.spent_ms
         request = context.request
         ranked = [item for result in results for item in result.items]
-        if len(results) > 1:
-            ranked.sort(key=lambda item: -item.score)
-        ranked = ranked[: request.limit]
+        # A single result keeps its own order.
+        ranked = sorted(ranked, key=lambda item: -item.score if len(results) > 1 else 0.0)[: request.limit]
         ranked_ids = {(item.namespace, item.id) for item in ranked}
         owners = SecretOwners(context)
         secret_filter = SecretFilter(self._privacy.policies(context.namespace), request.query, owns=owners.owns)

@@ -15,7 +15,8 @@ from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.change_features import Amount, Read, amounts, stems_of
 from recollect.jobs.extraction.comparison import RELATIONS, Floats, Vectors, compare
 from recollect.jobs.extraction.standing_instructions import instruction_of
-from recollect.jobs.extraction.statement_reader import ReadClause
+from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
+from recollect.jobs.extraction.statements import instruction_probability
 from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
@@ -27,6 +28,8 @@ KindAndItem = tuple[str, dict[str, Any]]
 _SURE = 0.95
 #: The same of a rule, of which 9 of 10 are right.
 _RULE_SURE = 0.85
+#: The probability that a sentence is a rule, from which on it may replace one.
+_NEW_RULE_MIN = 0.3
 #: Statements that one sentence may change: the same one may be there in two forms.
 _CHANGED_MAX = 4
 #: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
@@ -80,10 +83,12 @@ def find_changes(
         read: as in `compare`.
     """
     changed_priors = _sure(compare(sentence, speaker, before, vectors, read))
-    items = [*_of_rules(changed_priors, sentence, speaker)]
+    items = [*_of_rules(changed_priors, sentence, speaker, read)]
     is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
     for prior, relation in changed_priors:
         if _is_rule(prior):
+            continue
+        if relation != "ends" and _states_other(prior, facts):
             continue
         restated = _stated_object(prior, facts)
         if restated == prior.object or (restated is not None and has_one_value(canonical(prior.predicate))):
@@ -150,9 +155,14 @@ def _is_rule(prior: PriorStatement) -> bool:
     return prior.is_preference and prior.kind == "rule"
 
 
-def _of_rules(changed: Sequence[tuple[PriorStatement, str]], sentence: str, speaker: str) -> Iterator[KindAndItem]:
-    """Yield the endings of rules; the sentence is the new rule, unless it only withdraws them."""
+def _of_rules(
+    changed: Sequence[tuple[PriorStatement, str]], sentence: str, speaker: str, read: Sequence[ReadClause] | None
+) -> Iterator[KindAndItem]:
+    """Yield the endings of rules, and the sentence as the new rule when it replaces one and is probably a rule itself."""
     rules = {prior: relation for prior, relation in changed if _is_rule(prior)}
+    clauses = read_clauses(sentence, to_assistant=True) if rules and read is None else read or ()
+    is_rule = instruction_probability(clauses) >= _NEW_RULE_MIN
+    rules = {prior: relation for prior, relation in rules.items() if relation == "ends" or is_rule}
     yield from (("endings", _ending(prior)) for prior in rules)
     if not {"replaces", "corrects"}.isdisjoint(rules.values()):
         yield "preferences", instruction_of(sentence).preference(speaker)
@@ -166,6 +176,12 @@ def _ending(prior: PriorStatement) -> dict[str, Any]:
 def _fact(subject: str, predicate: str, object: str) -> dict[str, Any]:
     fact = {"subject": subject, "predicate": predicate, "object": object}
     return fact | {"confidence": _CONFIDENCE, "source_type": "observed"}
+
+
+def _states_other(prior: PriorStatement, facts: Sequence[dict[str, Any]]) -> bool:
+    """Return whether the facts of a sentence say something else of the subject: its job, and the statement its employer."""
+    said = {fact["predicate"] for fact in facts if fact["subject"] == prior.subject}
+    return bool(prior.predicate) and prior.predicate != SAYS and bool(said) and prior.predicate not in said
 
 
 def _stated_object(prior: PriorStatement, facts: Sequence[dict[str, Any]]) -> str | None:

@@ -205,8 +205,10 @@ _OF_YEAR = rf"(?:(?:,? ?(?:of |in )?{YEAR})(?!\d)|,? (?:of )?{_YEARS})?"
 _WEEKDAYS = tuple(word for word in DATE_WORDS["en"].weekdays if word.endswith("day"))
 _WEEKDAY = f"(?P<weekday>{any_of(_WEEKDAYS)})"
 _ANY_WEEKDAY = any_of(DATE_WORDS["en"].weekdays)
-_MONTH = rf"(?P<month>{any_of(DATE_WORDS['en'].months)})\.?"
-_FIRST_MONTH = rf"(?P<first>{any_of(DATE_WORDS['en'].months)})\.?"
+#: A full stop behind a whole name ends its sentence: `prices go up in april. 16 an hour`.
+_STOP = r"(?:(?<=\b(?!may)\w\w\w)\.|(?<=\bsept)\.)?"
+_MONTH = rf"(?P<month>{any_of(DATE_WORDS['en'].months)}){_STOP}"
+_FIRST_MONTH = rf"(?P<first>{any_of(DATE_WORDS['en'].months)}){_STOP}"
 _BEFORE = rf"(?:(?P<before>{_ANY_WEEKDAY})\.?,? )?"
 _ORDINALS = any_of(DATE_WORDS["en"].ordinals)
 _DAY = rf"(?P<day>[0-3]?\d(?:st|nd|rd|th)?|(?:{_ORDINALS}))"

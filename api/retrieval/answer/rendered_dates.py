@@ -5,7 +5,6 @@ Everything counts in whole days, so the same memory renders to the same bytes fo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -137,8 +136,18 @@ def _named_insertions(text: str, sent_at: datetime, named: Sequence[NamedDate]) 
         if len({date.start_us for date in probable}) != 1 or min(date.probability for date in probable) < SURE:
             continue
         start, end = (local_time(at_us, sent_at.tzinfo or UTC) for at_us in probable[0][1:3])
-        for match in re.finditer(rf"(?<!\w){re.escape(words)}", text):
-            yield from _insertion(text, match.end(), words, Candidate(start, end, probable[0].probability), sent_at)
+        date = Candidate(start, end, probable[0].probability)
+        for end_of_words in _ends_of(words, text):
+            yield from _insertion(text, end_of_words, words, date, sent_at)
+
+
+def _ends_of(words: str, text: str) -> Iterator[int]:
+    """Yield where the words end in a text, each time that they begin a word there."""
+    place = text.find(words)
+    while place >= 0:
+        if not text[max(0, place - 1) : place].isalnum():
+            yield place + len(words)
+        place = text.find(words, place + 1)
 
 
 def _read_insertions(text: str, sent_at: datetime) -> tuple[tuple[int, str], ...]:

@@ -56,8 +56,8 @@ def choose(ranked: RankedEpisodes) -> Choice | None:
 def enough(probabilities: Vector, *, passive: bool) -> int:
     """Return how many of the messages are shown, best first.
 
-    Those of an answer to a question are as many as have the highest expected F-measure, with `EVIDENCE_WEIGHT` as its
-    beta: the evidence that is shown, beside the lines that are shown and the evidence that there is (Chinchor 1992).
+    Of a question, as many as have the highest expected F-measure with `EVIDENCE_WEIGHT` as its beta: the evidence that
+    is shown, divided by a weighted sum of the lines that are shown and the evidence that there is (Chinchor 1992).
     """
     if passive:
         return int((probabilities >= PASSIVE_ITEM_MIN).sum())
