@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.clauses import clauses
-from recollect.projections.text.date_reading import read_dates
+from recollect.projections.text.date_reading import ReadDate, ReadWindows, read_dates
 
 #: Predicates of plans, and of appointments whose object is a day; birthdays come again.
 _PLAN = re.compile(
@@ -35,8 +36,12 @@ _DATE_MIN = 0.9
 _TASK_DATE_MIN = 0.2
 
 
-def end_plan(item: dict[str, Any], sent_at: datetime) -> None:
-    """Set the end of a plan or an appointment with a future date: after it, only the message says what was planned."""
+def end_plan(item: dict[str, Any], sent_at: datetime, read_windows: ReadWindows | None = None) -> None:
+    """Set the end of a plan or an appointment with a future date: after it, only the message says what was planned.
+
+    Parameters:
+        read_windows: as in `read_dates`.
+    """
     predicate: str = item["predicate"]
     if "valid_until" in item or not (
         item.get("statement_kind") in _PLANNED
@@ -46,14 +51,14 @@ def end_plan(item: dict[str, Any], sent_at: datetime) -> None:
     ):
         return
     if _BEGINS.search(f"{predicate} {item['object']}") is None:
-        end = _latest_end(item["object"], sent_at, _TASK_DATE_MIN if item.get("type") == "task" else _DATE_MIN)
+        dates = read_dates(item["object"], sent_at, read_windows=read_windows)
+        end = _latest_end(dates, _TASK_DATE_MIN if item.get("type") == "task" else _DATE_MIN)
         if end is not None and end > sent_at:
             item["valid_until"] = end
 
 
-def _latest_end(text: str, sent_at: datetime, date_min: float) -> datetime | None:
+def _latest_end(dates: Sequence[ReadDate], date_min: float) -> datetime | None:
     """Return the end of the last day that the dates of a text may mean; None when one of them may be no date."""
-    dates = read_dates(text, sent_at)
     if any(sum(candidate.probability for candidate in date.candidates) < date_min for date in dates):
         return None
     return max((candidate.end for date in dates for candidate in date.candidates), default=None)

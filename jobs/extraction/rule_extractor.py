@@ -169,6 +169,8 @@ def extract_by_rules(
                 items = [*(item for item in items if item.kind != "preferences"), *instructions]
         items += _statements(message, event_text, sentence.said, read[index], items)
         for extracted in items:
+            if extracted.kind == "facts":
+                end_plan(extracted.item, message.sent_at, read_windows)
             if extracted.kind in ("facts", "preferences", "relationships"):
                 before.append(_statement(message, extracted))
             yield extracted
@@ -267,7 +269,6 @@ def _statements(
         place = event_text.find(statement.text) if message.has_places else -1
         if place >= 0:
             item["evidence"] = [{"event": message.event_id, "start": place, "end": place + len(statement.text)}]
-        end_plan(item, message.sent_at)
         yield ExtractedItem("facts", item)
 
 
@@ -392,7 +393,6 @@ def _item(message: IncomingMessage, match: RuleMatch, factor: float, before: Seq
         item["type"] = match.rule.type
     if match.rule.type == "task" and names_date(match.object, message.sent_at):
         item["confidence"] = max(item["confidence"], round(_DATED_TASK * factor, 3))
-    end_plan(item, message.sent_at)
     return ExtractedItem("facts", item)
 
 
