@@ -17,11 +17,12 @@ KEEP_MIN = 0.3
 #: The same by words alone, which are less sure: 78 % and 50 %.
 KEEP_BY_WORDS_MIN = 0.5
 #: Probability from which on a clause to an assistant is a standing instruction, which is in every turn from then on. In
-#: the same chats 29 sentences have it, 7 of them instructions, from .55 on 91, 16 of them; of the plain and hard
-#: instructions of `ops/trials` 66 of 70 have it, as many as from .55 on but one.
-RULE_MIN = 0.75
-#: The same by words alone in a talk between people, where an assistant may listen.
-AMONG_PEOPLE_RULE_MIN = 0.75
+#: the same chats 75 sentences have it, 17 of them instructions, some of these in doubt; from .75 on 29, 7 of them, but
+#: plain ones of the tests have less (`call me Sam from now on`: .66).
+RULE_MIN = 0.6
+#: The same by words alone in a talk between people, where an assistant may listen. Of 1,573 clauses that are drawn from
+#: given conversations none has .55.
+AMONG_PEOPLE_RULE_MIN = 0.7
 #: Probability by words alone under which a sentence is not embedded: 11 of 733 held-out clauses worth keeping have less
 #: of all that is looked at, and 20 % of all held-out clauses.
 _EMBED_MIN = 0.05
