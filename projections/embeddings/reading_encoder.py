@@ -36,10 +36,14 @@ def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
     return _embed(READING_MODEL, embedder, waits=waits)
 
 
-def window_reader(embedder: Embedder) -> ReadWindows | None:
-    """Return the reading of the words around dates; waits for its encoder. None as of `reading_embed`."""
-    embed = _embed(DATES_MODEL, embedder, waits=True)
-    return None if embed is None else lambda windows: _vectors(windows, embed)
+def window_reader(embedder: Embedder) -> ReadWindows:
+    """Return the reading of the words around dates, which loads its encoder, and waits for it, at the first date."""
+
+    def read(windows: Sequence[Window]) -> NDArray[np.float32] | None:
+        embed = _embed(DATES_MODEL, embedder, waits=True)
+        return None if embed is None else _vectors(windows, embed)
+
+    return read
 
 
 def _vectors(windows: Sequence[Window], embed: Embed) -> NDArray[np.float32]:

@@ -74,8 +74,8 @@ class Window(NamedTuple):
     end: int
 
 
-#: Returns the vectors of windows, one row each; `embeddings.reading_encoder` makes it.
-ReadWindows = Callable[[Sequence[Window]], NDArray[np.float32]]
+#: Returns the vectors of windows, one row each; None: there is no encoder. `embeddings.reading_encoder` makes it.
+ReadWindows = Callable[[Sequence[Window]], NDArray[np.float32] | None]
 
 
 class Candidate(NamedTuple):
