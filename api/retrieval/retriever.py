@@ -418,10 +418,10 @@ class Retriever:
     ) -> None:
         """Merge the results with the `standing` items of every turn, fit them to the token budget, and render them."""
         started_ms = context.budget.spent_ms
-        request = context.request
-        ranked = [item for result in results for item in result.items]
-        # A single result keeps its own order.
-        ranked = sorted(ranked, key=lambda item: -item.score if len(results) > 1 else 0.0)[: request.limit]
+        request, ranked = context.request, [item for result in results for item in result.items]
+        if len(results) > 1:
+            ranked.sort(key=lambda item: -item.score)
+        ranked = ranked[: request.limit]
         ranked_ids = {(item.namespace, item.id) for item in ranked}
         owners = SecretOwners(context)
         secret_filter = SecretFilter(self._privacy.policies(context.namespace), request.query, owns=owners.owns)

@@ -331,6 +331,9 @@ def test_dates_that_were_read_before_stand_after_their_words() -> None:
     assert dated.endswith("the week after she comes")
     assert with_dates(text, _NOW.now, [*dates, named("on the 9th", 39)]).count("1970-") == 1
     assert with_dates("yesterday we met", _NOW.now, []) == "yesterday we met"
+    first = [named("June 1", 151)]
+    assert with_dates("June 15, not June 1", _NOW.now, first) == "June 15, not June 1 (1970-06-01)"
+    assert with_dates("その二日後に会った", _NOW.now, [named("二日後", 16)]) == "その二日後 (1970-01-17)に会った"
     occasion = Occasion(now=_NOW.now, dates={("n", "e1"): dates})
     message = replace(episode(text, day=3), namespace="n", source_events=("e1",), id="e1")
     assert "on the 7th (1970-01-07)" in context([message], occasion=occasion)

@@ -24,6 +24,8 @@ _CACHED_MAX = 20_000
 _DIGEST_BYTES = 16
 #: The probability from which words mean a range rather than another one.
 _PROBABLE = 0.5
+#: The first sign of the scripts without spaces: the radicals of Chinese.
+_FIRST_UNSPACED = "\u2e80"
 #: What is inserted where in the texts shown last, by the digest of the text and its local time.
 _cached_insertions: BoundedCache[tuple[bytes, datetime], tuple[tuple[int, str], ...]] = BoundedCache(_CACHED_MAX)
 #: Days up to which an age is given in days, in weeks, and in months.
@@ -32,8 +34,7 @@ _IN_WEEKS_MAX = 59
 _IN_MONTHS_MAX = 730
 _MONTH_DAYS = 30.44
 _YEAR_DAYS = 365.25
-
-
+#: The dates that messages name, by namespace and id of the message.
 NamedDates = Mapping[tuple[str, str], Sequence[NamedDate]]
 
 
@@ -47,7 +48,7 @@ class Occasion:
     channel: str | None = None
     #: The random part of the tags of the fence.
     random_part: str = ""
-    #: The dates that messages name, by namespace and id of the message; one that was not read yet is not there.
+    #: A message whose dates were not read yet is not there.
     dates: NamedDates = field(default_factory=dict[tuple[str, str], Sequence[NamedDate]])
 
     def dates_of(self, namespace: str, messages: Sequence[str]) -> list[NamedDate] | None:
@@ -130,24 +131,32 @@ def with_dates(text: str, sent_at: datetime, named: Sequence[NamedDate] | None =
 
 def _named_insertions(text: str, sent_at: datetime, named: Sequence[NamedDate]) -> Iterator[tuple[int, str]]:
     """Yield the position after the words of each sure date that a message names, and what is written there."""
-    for words in dict.fromkeys(date.words for date in named):
-        probable = [date for date in named if date.words == words and date.probability >= _PROBABLE]
+    probable: dict[str, list[NamedDate]] = {}
+    for date in named:
+        if date.probability >= _PROBABLE:
+            probable.setdefault(date.words, []).append(date)
+    for words, dates in probable.items():
         # The same words twice may mean two days.
-        if len({date.start_us for date in probable}) != 1 or min(date.probability for date in probable) < SURE:
+        if len({date.start_us for date in dates}) > 1 or min(date.probability for date in dates) < SURE:
             continue
-        start, end = (local_time(at_us, sent_at.tzinfo or UTC) for at_us in probable[0][1:3])
-        date = Candidate(start, end, probable[0].probability)
-        for end_of_words in _ends_of(words, text):
-            yield from _insertion(text, end_of_words, words, date, sent_at)
+        start, end = (local_time(at_us, sent_at.tzinfo or UTC) for at_us in (dates[0].start_us, dates[0].end_us))
+        for end_of_words in _ends_of(words, text[:_TEXT_CHARS_MAX]):
+            yield from _insertion(text, end_of_words, words, Candidate(start, end, dates[0].probability), sent_at)
 
 
 def _ends_of(words: str, text: str) -> Iterator[int]:
-    """Yield where the words end in a text, each time that they begin a word there."""
+    """Yield where the words end in a text, each time that they are whole words there: no `June 1` in `June 15`."""
     place = text.find(words)
     while place >= 0:
-        if not text[max(0, place - 1) : place].isalnum():
-            yield place + len(words)
-        place = text.find(words, place + 1)
+        end = place + len(words)
+        if not _is_one_word(text[max(0, place - 1) : place + 1]) and not _is_one_word(text[end - 1 : end + 1]):
+            yield end
+        place = text.find(words, end)
+
+
+def _is_one_word(pair: str) -> bool:
+    """Return whether two neighbouring signs are of one word; scripts from Chinese on have no spaces between words."""
+    return len(pair) > 1 and pair.isalnum() and max(pair) < _FIRST_UNSPACED
 
 
 def _read_insertions(text: str, sent_at: datetime) -> tuple[tuple[int, str], ...]:
@@ -162,7 +171,7 @@ def _read_insertions(text: str, sent_at: datetime) -> tuple[tuple[int, str], ...
             for date in read_dates(beginning, sent_at)
             if date.sure is not None
             for insertion in _insertion(text, date.position + len(date.words), date.words, date.sure, sent_at)
-        )
+        )[:_SHOWN_MAX]
         _cached_insertions.put(key, insertions)
     return insertions
 
