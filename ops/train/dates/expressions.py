@@ -62,7 +62,7 @@ def expressions_of(texts: list[LabelledText], weight: float = 1.0) -> tuple[list
             spans = [(first, last - timedelta(days=1)) for first, last in reading.candidates]
             is_right = [span in ranges for span in spans]
             if not any(is_right):
-                is_right = [_is_near(span, ranges) for span in spans]
+                is_right = [is_near(span, ranges) for span in spans]
             target = np.array([not any(is_right), *is_right], np.float64)
             target /= target.sum()
             what = labels[0].what if labels else "unlabelled"
@@ -83,7 +83,7 @@ def expressions_of(texts: list[LabelledText], weight: float = 1.0) -> tuple[list
     return expressions, missed
 
 
-def _is_near(span: Range, ranges: set[Range]) -> bool:
+def is_near(span: Range, ranges: set[Range]) -> bool:
     """Return whether a range of days is almost one of the right ones, as that of `mid-May` is for another reader."""
     first, last = span
     return any(
