@@ -28,7 +28,7 @@ from adapters import VECTOR_LENGTH, AdaptedEncoder, batches, schedule, tokenizer
 # PyTorch has no types.
 torch: Any = import_module("torch")
 
-_EPOCHS = 4
+_EPOCHS = 3
 #: The greatest steps of the weights of the cues and of the vectors, and how fast the former shrink.
 _CUE_RATE, _VECTOR_RATE, _CUE_DECAY = 1e-2, 3e-3, 0.02
 #: Shares of the cues and of the vectors that are left out in a step.

@@ -1,4 +1,9 @@
-"""Label files: reads the labelled sentences that the statement reader is trained and scored on."""
+"""Label files: reads the labelled sentences that the statement reader is trained and scored on.
+
+`labels/` has sentences one by one. `chat-labels/` names in the chats of `ops/train/relevance` each clause that is worth
+keeping (K), ends or changes something (E), is an instruction that stands (R), withdraws one (W), or only sounds like
+one of these (J); `?`: the person who labelled it doubts. All other clauses of these chats are none.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import json
 import os
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from recollect.jobs.extraction.clauses import Clause, clauses
 from recollect.jobs.extraction.sentences import sentences
 
 FOLDER = Path(__file__).parent / "labels"
@@ -27,8 +34,14 @@ _HELD_OUT_SHARE = 5
 
 #: The label of `act` of sentences that nobody has read: surely neither a rule for an assistant nor its withdrawal.
 NO_RULE = "no rule"
-#: Labels of `act` that only say what a sentence does not do, and the acts that it may not have.
-BARRED = {NO_RULE: ("rules", "unrules"), "no withdrawal": ("unrules",), "no request": ("forgets",)}
+#: Labels that only say what a sentence does not do, and the classes that it may not have.
+BARRED = {
+    NO_RULE: ("rules", "unrules"),
+    "no withdrawal": ("unrules",),
+    "no request": ("forgets",),
+    "no order": ("rules", "unrules", "forgets"),
+    "some": ("none",),
+}
 #: Labels of other models that say something of acts and changes.
 _REQUESTS = Path(__file__).parents[1] / "forgetting"
 _CHANGES = Path(__file__).parents[1] / "changes"
@@ -36,6 +49,10 @@ _CHANGES = Path(__file__).parents[1] / "changes"
 _DRAWN = {"person": 3, "assistant": 6}
 _DRAWN_SENTENCES_MAX = 2
 _DRAWN_CHARS_MAX = 300
+_CHAT_LABELS = Path(__file__).parent / "chat-labels"
+_CHAT_LABEL = re.compile(r"(?P<number>\d+) (?P<letter>[RWFKEJ])(?P<doubt>\??) (?P<words>.*)")
+_CHATS = Path(__file__).parents[1] / "relevance"
+CHAT_SENTENCE_CHARS_MAX = 400
 #: In words to an assistant, what may be a rule stays out.
 _MAY_BE_RULE = re.compile(
     r"\b(?:always|never|whenever|when(?:ever)? I|every|each|all|any ?more|ever|from now|only|stop|keep|call me|future|"
@@ -67,7 +84,7 @@ class LabelledSentence:
     @property
     def is_held_out(self) -> bool:
         """Return whether no weights are trained on it."""
-        return self.voice.startswith(HELD_OUT) or crc32(self.voice.encode()) % _HELD_OUT_SHARE == 0
+        return is_held_out(self.voice)
 
 
 def labelled_sentences(origin: str = "") -> Iterator[LabelledSentence]:
@@ -121,6 +138,74 @@ def changes() -> Iterator[LabelledSentence]:
             if sentence.change != "repeats":
                 labels = _labels_of_change(sentence.change, is_rule=sentence.kind == "rule", has_rules=has_rules)
                 yield _whole(held_out + sentence.voice, sentence.text, labels)
+
+
+#: The labels of a message of a chat: letter, whether its reader doubts, words.
+ChatLabels = list[tuple[str, bool, str]]
+
+
+def chat_labels() -> dict[str, ChatLabels]:
+    """Return the labels of chats by the id of the message, as `labelled_chats` has it."""
+    labels: defaultdict[str, ChatLabels] = defaultdict(list)
+    chat = ""
+    for file in sorted(_CHAT_LABELS.glob("*.txt")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line.startswith("## "):
+                chat = line.removeprefix("## ")
+            elif match := _CHAT_LABEL.fullmatch(line):
+                labels[f"{chat}:{match['number']}"].append((match["letter"], bool(match["doubt"]), match["words"]))
+    return labels
+
+
+def chats() -> list[Any]:
+    """Return the chats of `ops/train/relevance`."""
+    sys.path.append(str(_CHATS))
+    read: Any = import_module("labelled_chats").read_chats
+    return read()
+
+
+def is_held_out(voice: str) -> bool:
+    """Return whether a voice, or a chat, is held out as a whole."""
+    return voice.startswith(HELD_OUT) or crc32(voice.encode()) % _HELD_OUT_SHARE == 0
+
+
+def chat_sentences() -> Iterator[LabelledSentence]:
+    """Yield the sentences of people in the labelled chats; a clause of which the labels doubt is no part."""
+    labels = chat_labels()
+    for chat in chats():
+        for event in chat.events:
+            if event["payload"]["role"] != "user":
+                continue
+            for sentence in sentences(event["payload"]["text"]):
+                said = sentence.said[:CHAT_SENTENCE_CHARS_MAX]
+                parts = [
+                    LabelledPart(start=clause.start, end=clause.end, labels=found)
+                    for clause in clauses(said)
+                    if (found := _labels_of_clause(said, clause, labels[event["id"]])) is not None
+                ]
+                if parts:
+                    yield LabelledSentence(voice=chat.name, text=said, to_assistant=True, parts=tuple(parts))
+
+
+def _labels_of_clause(said: str, clause: Clause, labels: ChatLabels) -> dict[str, str] | None:
+    """Return the labels of a clause of a sentence in a chat; None if its reader doubts."""
+    shared = [it for it in labels if _shares(said, clause, it[2])]
+    if any(doubts for _, doubts, _ in shared):
+        return None
+    letters = {letter for letter, _, _ in shared}
+    if "R" in letters:
+        return {"keep": "no", "act": "rules"}
+    change = "some" if "E" in letters else "none"
+    return {"keep": "yes" if letters & {"K", "E"} else "no", "act": "no order", "change": change}
+
+
+def _shares(said: str, clause: Clause, words: str) -> bool:
+    """Return whether words that a label quotes have half of a clause, or are half in it."""
+    start = said.find(words)
+    if start < 0:
+        start, words = 0, said if said in words else ""
+    shared = min(clause.end, start + len(words)) - max(clause.start, start)
+    return 2 * shared > min(clause.end - clause.start, len(words)) > 0
 
 
 def _labels_of_change(change: str, *, is_rule: bool, has_rules: bool) -> dict[str, str]:
