@@ -31,8 +31,11 @@ SENTENCES = (
     "Jonathan and Mara married in Rome.",
     "Thanks, good night!",
 )
-#: What differs between two logs with the same content.
-_ASIDE = frozenset(("id", "version", "hash", "updated_at", "created_at", "superseded_by", "memory_id", "recorded_at"))
+#: What differs between two logs with the same content. How sure a statement is depends on who took part when it was
+#: read, and a message that stays is not read again when those of another person are erased.
+_ASIDE = frozenset(
+    ("confidence", "id", "version", "hash", "updated_at", "created_at", "superseded_by", "memory_id", "recorded_at")
+)
 _LISTS = ("episodes", "facts", "preferences", "entities", "relationships", "procedures", "sessions")
 _numbers = itertools.count()
 
