@@ -27,7 +27,6 @@ from recollect.jobs.forgetting.forget_matches import (
     matching_messages,
     named_texts,
     spoken_message,
-    values_of,
 )
 from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, is_request_alone, may_request
 from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
@@ -261,9 +260,9 @@ def _with_answer(context: JobContext, namespace: str, drafts: Sequence[EventDraf
 
 def _repeats(message: SpokenMessage, forgotten: Iterable[SpokenMessage], stems_min: int) -> bool:
     """Return whether a message has the values or several words of what is forgotten."""
-    stems, values = stems_of(message.text), values_of(message.text)
+    stems = stems_of(message.text)
     return any(
-        len(stems & stems_of(it.text)) >= stems_min or not values.isdisjoint(values_of(it.text)) for it in forgotten
+        len(stems & stems_of(it.text)) >= stems_min or not message.values.isdisjoint(it.values) for it in forgotten
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -60,9 +61,9 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 SimilaritiesTo = Callable[[str, Sequence["SpokenMessage"]], Sequence[float] | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SpokenMessage:
-    """A message of the log, as it is compared with a request."""
+    """A message of the log, as it is compared with each request of another one."""
 
     id: str
     session_id: str | None
@@ -74,9 +75,15 @@ class SpokenMessage:
     #: Its version in the log; 0: it is not appended yet.
     version: int = 0
 
+    @cached_property
     def sentences(self) -> list[str]:
         """Return its sentences with plain apostrophes."""
         return split_sentences(self.text[:_TEXT_CHARS_MAX].replace("’", "'"))
+
+    @cached_property
+    def values(self) -> set[str]:
+        """Return the figures, addresses and codes in it."""
+        return values_of(self.text)
 
 
 def spoken_message(
@@ -119,9 +126,9 @@ def matching_messages(
     """
     own = [it for it in before if it.is_user and it.speaker == message.speaker]
     named = _meant(request, message, own, before, embed, similarities_to)
-    values = {value for it in named for value in values_of(it.text)}
+    values = {value for it in named for value in it.values}
     others = [it for it in before if not it.is_user or it.speaker == message.speaker]
-    repeated = [it for it in others if not values.isdisjoint(values_of(it.text))]
+    repeated = [it for it in others if not values.isdisjoint(it.values)]
     gone = {it.id: it for it in (*named, *repeated)}
     kept = [it for it in own if it.id not in gone]
     return gone | {it.id: it for it in (*_answers([*gone.values()], before), *_echoes(gone, kept, before))}
@@ -286,7 +293,7 @@ def _candidates(
     latest = {it.id for it in own[-_LATEST_MAX:]}
     newest_first = own[::-1]
     for it in sorted(newest_first, key=lambda it: (it.id not in latest, -scores[it.id])):
-        sentences = it.sentences()
+        sentences = it.sentences
         if len(sentences) > _LATEST_MAX:
             sentences = sorted(sentences, key=lambda sentence: -_shared(words, sentence))[:_LATEST_MAX]
         # An earlier request that found nothing is not what is meant.
@@ -313,5 +320,5 @@ def _answers(named: Sequence[SpokenMessage], before: Sequence[SpokenMessage]) ->
     for it, following in pairwise(before):
         if it.id not in ids or following.is_user or following.session_id != it.session_id:
             continue
-        if len(it.sentences()) == 1 or not stems_of(it.text).isdisjoint(stems_of(following.text)):
+        if len(it.sentences) == 1 or not stems_of(it.text).isdisjoint(stems_of(following.text)):
             yield following

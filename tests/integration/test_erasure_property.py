@@ -31,11 +31,8 @@ SENTENCES = (
     "Jonathan and Mara married in Rome.",
     "Thanks, good night!",
 )
-#: What differs between two logs with the same content. How sure a statement is depends on who took part when it was
-#: read, and a message that stays is not read again when those of another person are erased.
-_ASIDE = frozenset(
-    ("confidence", "id", "version", "hash", "updated_at", "created_at", "superseded_by", "memory_id", "recorded_at")
-)
+#: What differs between two logs with the same content.
+_ASIDE = frozenset(("id", "version", "hash", "updated_at", "created_at", "superseded_by", "memory_id", "recorded_at"))
 _LISTS = ("episodes", "facts", "preferences", "entities", "relationships", "procedures", "sessions")
 _numbers = itertools.count()
 
@@ -58,17 +55,22 @@ def histories(draw: st.DrawFn) -> tuple[list[Event], set[int], bool]:
     return events, erased, draw(st.booleans())
 
 
-def content(memory: Recollect, namespace: str) -> dict[str, list[Any]]:
+def content(memory: Recollect, namespace: str, aside: frozenset[str] = _ASIDE) -> dict[str, list[Any]]:
     """Return everything that a namespace holds, without ids and versions."""
     return {
-        name: sorted(map(_without, memory.list(namespace, name, limit=1_000)["items"]), key=repr) for name in _LISTS
+        name: sorted((_without(item, aside) for item in memory.list(namespace, name, limit=1_000)["items"]), key=repr)
+        for name in _LISTS
     }
 
 
-def _without(item: Any) -> Any:
+def _without(item: Any, aside: frozenset[str]) -> Any:
     if isinstance(item, dict):
-        return {name: _without(value) for name, value in item.items() if name not in _ASIDE}  # pyright: ignore
-    return [_without(element) for element in item] if isinstance(item, list) else item  # pyright: ignore
+        return {name: _without(value, aside) for name, value in item.items() if name not in aside}  # pyright: ignore
+    return [_without(element, aside) for element in item] if isinstance(item, list) else item  # pyright: ignore
+
+
+def _is_one_person(events: list[Event]) -> bool:
+    return len({event["payload"]["name"] for event in events}) == 1
 
 
 @pytest.fixture(scope="module")
@@ -108,5 +110,8 @@ def test_the_rest_answers_as_if_it_had_never_been_said(
     live(memory, without, rest)
     memory.erase(with_all, event_ids=[f"m{number}" for number in erased])
     live(memory, with_all, [])
-    assert content(memory, with_all) == content(memory, without)
+    # How sure a statement is depends on whether its speaker was alone, and what stays is not read again when all that
+    # the others said is erased.
+    aside = _ASIDE if _is_one_person(events) == _is_one_person(rest) else _ASIDE | {"confidence"}
+    assert content(memory, with_all, aside) == content(memory, without, aside)
     assert memory.check(with_all).is_equal
