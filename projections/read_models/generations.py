@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -63,8 +63,10 @@ def empty_path(folder: Path) -> Path:
     with storage_errors(folder):
         make_private_folder(folder)
         for file in folder.glob("empty-*.db"):
-            if time.time() - file.stat().st_mtime > _ABANDONED_SECONDS:
-                remove_database(file)
+            # Another process may have published it meanwhile.
+            with suppress(FileNotFoundError):
+                if time.time() - file.stat().st_mtime > _ABANDONED_SECONDS:
+                    remove_database(file)
     return folder / f"empty-{secrets.token_hex(8)}.db"
 
 
