@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,17 +17,34 @@ from recollect.jobs.extraction.comparison import RELATIONS, Floats, Vectors, com
 from recollect.jobs.extraction.standing_instructions import instruction_of
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import instruction_probability
+from recollect.projections.embeddings.reading_encoder import ReadPairs
 from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
 #: A kind of `facts.extracted`, and its payload without its source.
 KindAndItem = tuple[str, dict[str, Any]]
 
-#: From this probability on, a statement is replaced, ended or corrected. A wrong ending is worse than a missed one: 19 of
-#: 20 are right in held-out voices.
-_SURE = 0.95
-#: The same of a rule, of which 9 of 10 are right.
-_RULE_SURE = 0.85
+
+class FindChanges(Protocol):
+    """`find_changes` with what reads the sentences."""
+
+    def __call__(
+        self,
+        sentence: str,
+        speaker: str,
+        before: Sequence[PriorStatement],
+        facts: Sequence[dict[str, Any]] = (),
+        *,
+        read: Sequence[ReadClause] | None = None,
+    ) -> list[KindAndItem]:
+        """Return what a sentence changes."""
+        ...
+
+
+#: From these probabilities on, a statement, and a rule, is replaced, ended or corrected. A wrong ending is worse than a
+#: missed one; `ops/train/changes` has the figures. The second two where no encoder reads the pair.
+_SURE, _RULE_SURE = 0.75, 0.5
+_SURE_BY_WORDS, _RULE_SURE_BY_WORDS = 0.95, 0.85
 #: The probability that a sentence is a rule, from which on it may replace one.
 _NEW_RULE_MIN = 0.3
 #: Statements that one sentence may change: the same one may be there in two forms.
@@ -72,6 +89,7 @@ def find_changes(
     *,
     vectors: Vectors | None = None,
     read: Sequence[ReadClause] | None = None,
+    read_pairs: ReadPairs | None = None,
 ) -> list[KindAndItem]:
     """Return what a sentence changes: items of `endings`, `corrections`, `facts` and `preferences`, without sources.
 
@@ -81,8 +99,10 @@ def find_changes(
         facts: the facts of the sentence; without one, the sentence that replaces something is the new statement.
         vectors: as in `compare`.
         read: as in `compare`.
+        read_pairs: as in `compare`.
     """
-    changed_priors = _sure(compare(sentence, speaker, before, vectors, read))
+    sure = (_SURE_BY_WORDS, _RULE_SURE_BY_WORDS) if read_pairs is None else (_SURE, _RULE_SURE)
+    changed_priors = _sure(compare(sentence, speaker, before, vectors, read, read_pairs), *sure)
     items = [*_of_rules(changed_priors, sentence, speaker, read)]
     is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
     for prior, relation in changed_priors:
@@ -143,10 +163,12 @@ def plain_correction(sentence: str, before: Sequence[PriorStatement]) -> KindAnd
     return "corrections", topic | {"object": right, "corrects_object": prior.object}
 
 
-def _sure(compared: Sequence[tuple[PriorStatement, Floats]]) -> list[tuple[PriorStatement, str]]:
+def _sure(
+    compared: Sequence[tuple[PriorStatement, Floats]], sure: float, rule_sure: float
+) -> list[tuple[PriorStatement, str]]:
     """Return the statements that are surely changed, each with its relation, the surest first."""
     closing = [(float(row[_CLOSING].sum()), prior, np.where(_CLOSING, row, 0)) for prior, row in compared]
-    changed = [it for it in closing if it[0] >= (_RULE_SURE if _is_rule(it[1]) else _SURE)]
+    changed = [it for it in closing if it[0] >= (rule_sure if _is_rule(it[1]) else sure)]
     changed.sort(key=lambda it: -it[0])
     return [(prior, RELATIONS[int(row.argmax())]) for _, prior, row in changed[:_CHANGED_MAX]]
 

@@ -47,7 +47,8 @@ from recollect.jobs.extraction.rule_extractor import (
     sources_of,
 )
 from recollect.jobs.job_settings import QUIET_US
-from recollect.projections.embeddings.reading_encoder import reading_embed, window_reader
+from recollect.projections.embeddings.reading_encoder import pair_reader, reading_embed, window_reader
+from recollect.projections.projection_settings import CHANGES_MODEL
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.projector.stated_fact import voice_of
@@ -160,8 +161,9 @@ def _extract_items(
         extract_by_rules,
         seconds_max=seconds_max,
         embed=embed,
-        # Once the encoder is ready, the model of these vectors is.
+        # Once the reading encoder is ready, the model of these vectors is.
         vectors=None if embed is None else partial(_vectors, context, namespace, snapshot),
+        read_pairs=pair_reader(CHANGES_MODEL, context.vectors().embedder),
         read_windows=window_reader(context.vectors().embedder),
     )
     for message in messages:

@@ -6,11 +6,12 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction import vocabulary
-from recollect.jobs.extraction.changes import find_changes, plain_correction, remaining_elements
+from recollect.jobs.extraction.changes import FindChanges, find_changes, plain_correction, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.endings import find_endings
@@ -33,7 +34,7 @@ from recollect.jobs.extraction.statements import (
     read_sentences,
     statements,
 )
-from recollect.projections.embeddings.reading_encoder import Embed
+from recollect.projections.embeddings.reading_encoder import Embed, ReadPairs
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.date_reading import ReadWindows, names_date, read_dates
 from recollect.projections.text.stems import content_stems
@@ -58,6 +59,8 @@ _PLURALS = {"has": "have", "is": "are", "studies": "study"}
 #: take as long as some sentences.
 _TIMED_CHARS_MIN = 1_000
 _SENTENCES_TIMED = 16
+#: First sentences of a message that are read together with earlier statements, each with up to 24, in 2 ms each.
+_PAIRED_MAX = 20
 #: Characters of a sentence that the reader reads; longer ones are lists or code.
 _SENTENCE_CHARS_MAX = 1_000
 #: Probability of an instruction in a talk between people from which on it is read as if an assistant listens.
@@ -68,10 +71,10 @@ _SAID_FIELDS = ("subject", "predicate", "object", "key", "value", "about", "name
 _NAMING_KINDS = ("entities", "relationships")
 #: Share of the words of a statement that another item of the sentence has, so that both say the same.
 _SAME_SHARE = 0.6
-#: Probability that a sentence is worth keeping from which on it is a preference and no reaction such as `I love the
-#: colours`: of 18 in held-out voices 5 of 5 preferences and 1 of 13 reactions have it. The second one is without vectors.
-_LIKES_MIN = 0.2
-_LIKES_BY_WORDS_MIN = 0.05
+#: Probability that a sentence is worth keeping from which on its facts and preferences are kept, without and with
+#: vectors. `I love the colours` and `I need to sit` have less: of 18 likes in held-out voices 5 of 5 preferences and 1 of
+#: 13 reactions have it; of 111 facts of 120 chats 9 have less, and none of them is worth keeping.
+_KEPT_MIN = {"facts": (0.0, 0.15), "preferences": (0.05, 0.2)}
 #: What takes back the sentence before it.
 _TAKES_BACK = re.compile(r"\b(?:just|only|I am) (?:kidding|joking)\b|^(?:kidding|jk|not really)\b", re.IGNORECASE)
 #: Confidence of a task with a date.
@@ -116,6 +119,7 @@ def extract_by_rules(
     conversation: Conversation | None = None,
     embed: Embed | None = None,
     vectors: Vectors | None = None,
+    read_pairs: ReadPairs | None = None,
     read_windows: ReadWindows | None = None,
 ) -> Iterator[ExtractedItem]:
     """Yield the items that the rules read in a message, or in the beginning and end of a long message.
@@ -127,6 +131,7 @@ def extract_by_rules(
         conversation: the state of the session, which the message changes; None: the message stands alone.
         embed: returns the embeddings of sentences; None: words decide alone what is worth keeping.
         vectors: of texts, for the comparison of a sentence with earlier statements; None: its words decide.
+        read_pairs: as in `comparison.compare`.
         read_windows: returns the vectors of the words around dates; None: words decide alone what they mean.
 
     Raises:
@@ -156,10 +161,9 @@ def extract_by_rules(
             continue
         items: list[ExtractedItem] = []
         if not sentence.is_question:
-            may_like = any(
-                part.keep >= (_LIKES_MIN if part.has_vector else _LIKES_BY_WORDS_MIN) for part in read[index]
-            )
-            items += _read_sentence(message, sentence, before, vectors=vectors, read=read[index], may_like=may_like)
+            pairs = read_pairs if index < _PAIRED_MAX else None
+            find = partial(find_changes, vectors=vectors, read_pairs=pairs)
+            items += _read_sentence(message, sentence, before, find, read[index])
         to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
         if not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
@@ -300,21 +304,18 @@ def _read_sentence(
     message: IncomingMessage,
     sentence: Sentence,
     before: list[PriorStatement],
-    *,
-    vectors: Vectors | None,
+    find: FindChanges,
     read: Sequence[ReadClause],
-    may_like: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction of a sentence, or else its facts, preferences and people.
 
     Parameters:
         read: the clauses of the sentence.
-        may_like: whether the reader takes it for more than a reaction.
     """
     text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
-    items = [it for it in _items(message, text, before) if it.kind == "facts" or may_like]
+    items = [it for it in _items(message, text, before) if _says_something(it.kind, read)]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
-    changes = [*_changes(message, sentence.text, facts, before, vectors, read)]
+    changes = [*_changes(message, sentence.text, facts, before, find, read)]
     if any(extracted.kind == "corrections" for extracted in changes):
         yield from changes
         return
@@ -329,6 +330,11 @@ def _read_sentence(
     for kind, item in introduced:
         if item["target" if kind == "relationships" else "name"] not in namesakes:
             yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
+
+
+def _says_something(kind: str, read: Sequence[ReadClause]) -> bool:
+    """Return whether the reader takes a sentence for more than a reaction."""
+    return any(part.keep >= _KEPT_MIN[kind][part.has_vector] for part in read)
 
 
 def _items(message: IncomingMessage, text: str, before: Sequence[PriorStatement]) -> Iterator[ExtractedItem]:
@@ -380,7 +386,6 @@ def _item(message: IncomingMessage, match: RuleMatch, factor: float, before: Seq
     if introduced is not None and is_namesake(message.speaker, *introduced, before):
         # The name is another person's.
         subject = f"{message.speaker}'s {introduced[0]}"
-    source = {"source_events": [message.event_id]}
     predicate = _plural(match.predicate) if _is_plural(match.subject) else match.predicate
     item: Item = {
         "subject": subject,
@@ -388,7 +393,7 @@ def _item(message: IncomingMessage, match: RuleMatch, factor: float, before: Seq
         "object": match.object,
         "confidence": round(match.rule.confidence * factor, 3),
     }
-    item |= {"source_type": "observed"} | source
+    item |= {"source_type": "observed", "source_events": [message.event_id]}
     if match.rule.type != "fact":
         item["type"] = match.rule.type
     if match.rule.type == "task" and names_date(match.object, message.sent_at):
@@ -413,7 +418,7 @@ def _changes(
     text: str,
     facts: Sequence[Item],
     before: Sequence[PriorStatement],
-    vectors: Vectors | None,
+    find: FindChanges,
     read: Sequence[ReadClause],
 ) -> Iterator[ExtractedItem]:
     """Yield what the sentence changes of what its speaker said before.
@@ -423,7 +428,7 @@ def _changes(
     if not any(prior.speaker == message.speaker for prior in before):
         return
     source = {"source_events": [message.event_id]}
-    changes = find_changes(text, message.speaker, before, facts, vectors=vectors, read=read)
+    changes = find(text, message.speaker, before, facts, read=read)
     for kind, item in changes:
         yield ExtractedItem(kind, item | source)
         rest = remaining_elements(item["object"], text) if kind == "endings" and "predicates" not in item else None

@@ -28,10 +28,9 @@ from recollect.jobs.forgetting.forget_matches import (
     named_texts,
     spoken_message,
 )
+from recollect.jobs.forgetting.forget_model import Encoders, encoders_of
 from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, is_request_alone, may_request
-from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
-from recollect.projections.embeddings.stretches import Stretch
-from recollect.projections.projection_settings import DEFAULT_MODEL
+from recollect.projections.embeddings.reading_encoder import reading_embed
 from recollect.projections.queries.snapshot import Snapshot
 
 #: The producer of the events, and their reason.
@@ -41,8 +40,12 @@ _REASON = "the user asked to forget it"
 _BATCH = 1_000
 #: Requests of one batch that are done: each is compared with all messages of its speaker.
 _REQUESTS_MAX = 20
-#: Seconds that an append waits for the projection of the messages before it.
+#: Seconds that an append waits for the projection of the messages before it, and for the encoder to load, which takes
+#: .5 s once it was converted; a client waits 5.
 _CATCH_UP_SECONDS_MAX = 1.0
+_ENCODER_SECONDS_MAX = 2.0
+#: Seconds that the job waits for the models.
+_LOAD_SECONDS_MAX = 60.0
 #: Kinds of knowledge that a request can name. Documents are not the user's words.
 _KINDS = frozenset(("fact", "preference", "relationship", "procedure"))
 #: Messages of one append that are read before it: a sentence takes .1 ms, one in five is embedded, in 6 ms. The job
@@ -81,7 +84,8 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
             recorded = [*_messages(context, namespace, snapshot)]
             for place in new[:_REQUESTS_MAX]:
                 before = [*recorded, *messages[:place]]
-                added += _events(context, namespace, snapshot, messages[place], before, messages[place + 1 :])
+                after = messages[place + 1 :]
+                added += _events(context, namespace, snapshot, messages[place], before, after, waits=False)
     except RecollectError:
         return named
     ids = {event.id for event in named}
@@ -93,12 +97,16 @@ def forget(context: JobContext, namespace: str, _: int) -> int:
     return append_derived(context, namespace, lambda snapshot: _planned(context, namespace, snapshot))
 
 
-def _embedding(context: JobContext) -> Embed | None:
-    """Return the embedding of what is compared; None unless the model is ready whose vectors the weights read."""
+def _encoders(context: JobContext, *, waits: bool) -> Encoders | None:
+    """Return what reads requests and messages; None while their models load: words decide alone then.
+
+    Parameters:
+        waits: whether to wait until they are loaded. An append waits for the encoder alone, and not for long.
+    """
     embedder = context.vectors().embedder
-    if embedder.state != "ready" or embedder.name != DEFAULT_MODEL:
-        return None
-    return lambda sentences: embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
+    if waits:
+        return encoders_of(embedder, _LOAD_SECONDS_MAX)
+    return encoders_of(embedder, _ENCODER_SECONDS_MAX) if embedder.state == "ready" else None
 
 
 def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[EventDraft]:
@@ -110,7 +118,8 @@ def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[Ev
     places = [place for place, message in enumerate(messages) if message.id in asking]
     drafts: dict[str, EventDraft] = {}
     for place in places[:_REQUESTS_MAX]:
-        events = _events(context, namespace, snapshot, messages[place], messages[:place], messages[place + 1 :])
+        before, after = messages[:place], messages[place + 1 :]
+        events = _events(context, namespace, snapshot, messages[place], before, after, waits=True)
         drafts |= {added.id or "": added for added in events}
     return [added for id, added in drafts.items() if context.log.find(namespace, id) is None][:BATCH_EVENTS_MAX]
 
@@ -167,26 +176,29 @@ def _events(
     message: SpokenMessage,
     before: Sequence[SpokenMessage],
     after: Sequence[SpokenMessage],
+    *,
+    waits: bool,
 ) -> list[EventDraft]:
     """Return the events that forget what a message asks for; none when nothing is clear.
 
     Parameters:
         before, after: the messages before and after it, oldest first; its answer may repeat what is forgotten.
+        waits: as in `requests_of`.
     """
-    embed = _embedding(context)
-    requests = _requests(context, message)
+    encoders = _encoders(context, waits=waits)
+    requests = _requests(context, message, waits=waits)
 
     def similarities_to(text: str, messages: Sequence[SpokenMessage]) -> list[float] | None:
-        if embed is None:
+        if encoders is None:
             return None
         stored = context.vectors().vectors_of_episodes(namespace, snapshot, [it.version for it in messages])
-        vector = embed([text])[0].vector
+        vector = encoders.embed([text])[0].vector
         return [float(stored[it.version] @ vector) if it.version in stored else 0.0 for it in messages]
 
     messages: dict[str, SpokenMessage] = {}
     for request in requests:
-        messages |= matching_messages(request, message, before, embed, similarities_to)
-    knowledge = _knowledge(snapshot, requests, message.speaker, embed) | _entities(snapshot, messages, before)
+        messages |= matching_messages(request, message, before, encoders, similarities_to)
+    knowledge = _knowledge(snapshot, requests, message.speaker, encoders) | _entities(snapshot, messages, before)
     if not messages and not knowledge:
         return []
     answer = next((it for it in after if it.session_id == message.session_id), None)
@@ -203,7 +215,7 @@ def _events(
 
 
 def _knowledge(
-    snapshot: Snapshot, requests: Sequence[ForgetRequest], speaker: str, embed: Embed | None
+    snapshot: Snapshot, requests: Sequence[ForgetRequest], speaker: str, encoders: Encoders | None
 ) -> dict[str, str]:
     """Return the kinds of the items of knowledge about a speaker that no message states and a request names, by id."""
     items = [
@@ -213,7 +225,7 @@ def _knowledge(
     ][-_ITEMS_MAX:]
     lines = ["I " + item.line[len(speaker) :].removeprefix("'s") for item in items]
     ids = [item.id for item in items]
-    places = {place for it in requests for place in named_texts(it.text, it.odds, lines, ids, embed)}
+    places = {place for it in requests for place in named_texts(it.text, it.odds, lines, ids, encoders)}
     return {items[place].id: items[place].kind for place in places}
 
 

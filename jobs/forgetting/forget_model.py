@@ -1,8 +1,8 @@
 """Forget model: how likely a sentence asks to forget something, and which earlier sentences it names.
 
 A logit of its words reads whether a sentence asks, with the statement reader (`forget_requests.py`). A small
-network compares the request with each earlier sentence, by the vectors of their words and by its own table of words.
-`ops/train/forgetting` learns the weights; its README has the figures.
+network compares the request with each earlier sentence, by the vectors of their words and by its own table of words; an
+encoder reads both as one text. `ops/train/forgetting` learns the weights; its README has the figures.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from functools import cache
 from importlib.resources import files
 from io import BytesIO
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import stems_of, tokens
 from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, clause_features, row, word_forms
-from recollect.projections.embeddings.reading_encoder import Embed
+from recollect.projections.embeddings.embedder import Embedder
+from recollect.projections.embeddings.reading_encoder import Embed, ReadPairs, pair_reader
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.projection_settings import FORGETTING_MODEL
 
 Floats = NDArray[np.float32]
 #: What a sentence asks: nothing, to forget what it names, or to forget what was said just before.
@@ -50,6 +53,31 @@ _CAPITAL = re.compile(r"(?<=[\s(])[A-Z][\w-]{1,30}")
 _WORD = re.compile(r"\w{1,40}")
 
 
+class Encoders(NamedTuple):
+    """What reads the sentences of a request and of earlier messages."""
+
+    #: By the default embedding model.
+    embed: Embed
+    #: The vectors of an earlier sentence and a request, read together.
+    read_pairs: ReadPairs
+
+
+def encoders_of(embedder: Embedder, seconds_max: float) -> Encoders | None:
+    """Return what reads requests and messages; None where `embedder` is not the default model, or not ready.
+
+    Parameters:
+        seconds_max: seconds to wait until the models are loaded.
+    """
+    read_pairs = pair_reader(FORGETTING_MODEL, embedder, seconds_max)
+    if read_pairs is None:
+        return None
+
+    def embed(sentences: Sequence[str]) -> list[TokenEmbedding]:
+        return embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
+
+    return Encoders(embed, read_pairs)
+
+
 class Model:
     """The trained weights."""
 
@@ -65,6 +93,7 @@ class Model:
         vocabulary = bytes(arrays["vocabulary"]).decode().split("\n")
         self._places = {word: place + 1 for place, word in enumerate(vocabulary)}
         self._table = arrays["words.table"].astype(np.float32)
+        self._pair_weight, self._pair_bias = (arrays[f"pair.{it}"].astype(np.float32) for it in ("weight", "bias"))
         self._networks = {name: _Network(arrays, name) for name in ("words", "vectors")}
 
     def asks(self, sentence: str) -> Floats:
@@ -74,16 +103,19 @@ class Model:
         odds = np.exp(scores - scores.max())
         return np.asarray(odds / odds.sum(), np.float32)
 
-    def named(self, request: str, said: Sequence[str], embed: Embed) -> tuple[Floats, Floats]:
+    def named(self, request: str, said: Sequence[str], encoders: Encoders) -> tuple[Floats, Floats]:
         """Return the log odds that a request names each of some sentences, and the similarities of their vectors."""
         features = pair_features(request, said, self._asking)
         rows = [self._table[word_rows(text, self._places)] for text in (request, *said)]
         by_words = self._networks["words"].scores(rows[0], rows[1:], features)
-        embedded = embed([request, *said])
+        embedded = encoders.embed([request, *said])
         rows = [np.concatenate((it.vector[None], it.tokens))[:TOKENS_MAX] @ self._basis for it in embedded]
         by_vectors = self._networks["vectors"].scores(rows[0], rows[1:], features)
         near = np.array([it.vector @ embedded[0].vector for it in embedded[1:]], np.float32)
-        return np.asarray(_WORDS_SHARE * by_words + (1 - _WORDS_SHARE) * by_vectors, np.float32), near
+        compared = np.asarray(_WORDS_SHARE * by_words + (1 - _WORDS_SHARE) * by_vectors, np.float32)
+        scores = encoders.read_pairs([(text, request) for text in said]) @ self._pair_weight.T + self._pair_bias
+        # The mean of both log odds.
+        return np.asarray((compared + scores[:, 1] - scores[:, 0]) / 2, np.float32), near
 
     def means(self, features: Sequence[float]) -> float:
         """Return the probability that a message asks to forget its likeliest sentence; `leader` has the features."""

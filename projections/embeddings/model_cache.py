@@ -28,8 +28,9 @@ _logger = logging.getLogger(__name__)
 
 #: Raised when the files of an entry change their meaning.
 _FORMAT = 3
-#: Entries that are kept, the newest first: 90 MB each for the default model and for both encoders of sentences.
-_ENTRIES_MAX = 5
+#: Entries that are kept, the newest first, 90 MB each: the default model with its four encoders, and as many of another
+#: version or model.
+_ENTRIES_MAX = 10
 
 _PROBES = TypeAdapter(list[Probe])
 

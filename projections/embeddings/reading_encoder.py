@@ -1,12 +1,13 @@
-"""Reading encoders: the encoders of sentences whose vectors the trained readers of messages and of dates read.
+"""Reading encoders: the encoders whose vectors the trained readers of messages, dates and pairs of sentences read.
 
 Each is the default embedding model with an adapter that was trained with its reader. The vectors of the default model
-say what a sentence is about; those of the encoders also say what it does (states, asks, instructs, jokes), and of which
-time it speaks.
+say what a sentence is about; those of the encoders also say what it does (states, asks, instructs, jokes), of which
+time it speaks, and what it does to an earlier sentence that is read with it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -21,6 +22,12 @@ from recollect.projections.text.date_reading import ReadWindows, Window
 
 #: Returns the embeddings of sentences.
 Embed = Callable[[Sequence[str]], list[TokenEmbedding]]
+#: Returns the vectors of pairs of an earlier and a later sentence, one row each.
+ReadPairs = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
+#: Characters of each sentence of a pair that are read: of two long Japanese ones the model sees all of the first.
+_PAIR_CHARS_MAX = 200
+#: What the model takes for its own signs, such as the one between the sentences of a pair.
+_MODEL_SIGNS = re.compile(r"\[(SEP|CLS|PAD|MASK|UNK)\]")
 #: Seconds that a job waits for the embedding model, and for the encoder: without a cache, they are converted first.
 _LOAD_SECONDS_MAX = 60.0
 
@@ -33,32 +40,50 @@ def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
     Parameters:
         waits: whether to wait while the encoder loads, as jobs do; an append and a retrieval do not.
     """
-    return _embed(READING_MODEL, embedder, waits=waits)
+    return _embed(READING_MODEL, embedder, _LOAD_SECONDS_MAX if waits else 0)
 
 
 def window_reader(embedder: Embedder) -> ReadWindows:
     """Return the reading of the words around dates, which loads its encoder, and waits for it, at the first date."""
 
     def read(windows: Sequence[Window]) -> NDArray[np.float32] | None:
-        embed = _embed(DATES_MODEL, embedder, waits=True)
+        embed = _embed(DATES_MODEL, embedder, _LOAD_SECONDS_MAX)
         return None if embed is None else _vectors(windows, embed)
 
     return read
 
 
+def pair_reader(model: str, embedder: Embedder, seconds_max: float = _LOAD_SECONDS_MAX) -> ReadPairs | None:
+    """Return the reading of pairs by the encoder `model`; None as in `reading_embed`.
+
+    Parameters:
+        seconds_max: seconds to wait while the encoder loads.
+    """
+    embed = _embed(model, embedder, seconds_max)
+    if embed is None:
+        return None
+    return lambda pairs: _vectors([pair_window(*pair) for pair in pairs], embed)
+
+
+def pair_window(earlier: str, later: str) -> Window:
+    """Return the text by which an encoder reads a pair, with the place of the earlier sentence in it."""
+    earlier, later = (_MODEL_SIGNS.sub(r"\1", text[:_PAIR_CHARS_MAX]) for text in (earlier, later))
+    return Window(f"{earlier} [SEP] {later}", 0, len(earlier))
+
+
 def _vectors(windows: Sequence[Window], embed: Embed) -> NDArray[np.float32]:
-    """Return of each window the mean vector of the tokens of its expression, and its own: one row each."""
+    """Return of each window the mean vector of the tokens of its part, and its own: one row each."""
     rows: list[NDArray[np.float32]] = []
     for window, embedding in zip(windows, embed([window.text for window in windows]), strict=True):
         inside = [first < window.end and window.start < after for first, after in embedding.spans]
-        # An expression behind the longest text of the model has no tokens.
+        # A part behind the longest text of the model has no tokens, nor has a script that the model does not know.
         tokens = embedding.tokens[inside] if any(inside) else embedding.tokens
-        rows.append(np.concatenate([tokens.mean(axis=0), embedding.vector]))
+        of_part = tokens.mean(axis=0) if len(tokens) else embedding.vector
+        rows.append(np.concatenate([of_part, embedding.vector]))
     return np.stack(rows)
 
 
-def _embed(model: str, embedder: Embedder, *, waits: bool) -> Embed | None:
-    seconds_max = _LOAD_SECONDS_MAX if waits else 0
+def _embed(model: str, embedder: Embedder, seconds_max: float) -> Embed | None:
     # The first messages of a process come before its model is loaded.
     if embedder.name != DEFAULT_MODEL or not embedder.wait_ready(seconds_max):
         return None

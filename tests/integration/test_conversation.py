@@ -178,7 +178,7 @@ _TEXTS = st.lists(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=_TEXTS, tokens_max=st.integers(8, 120), embedded=st.booleans())
 def test_a_summary_is_made_of_sentences_in_order_and_keeps_its_budget(
     texts: list[str], tokens_max: int, embedded: bool

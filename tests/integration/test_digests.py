@@ -166,7 +166,7 @@ def run(folder: Path, open_log: Callable[[Path], EventLog], steps: list[Step]) -
         shutil.rmtree(folder)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(steps=st.lists(_STEPS, min_size=2, max_size=15))
 def test_live_equals_replay_whatever_is_interleaved_on_sqlite(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]

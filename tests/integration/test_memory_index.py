@@ -69,7 +69,7 @@ def _known(knowledge: KnowledgeIndex) -> list[object]:
     return [items, *sources, graph.edges, graph.rows, *names]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(corpus=corpora(), data=st.data())
 def test_what_is_known_after_any_messages_is_what_a_fresh_look_says(corpus: list[Event], data: st.DataObject) -> None:
     half = data.draw(st.integers(1, len(corpus)))
@@ -82,7 +82,7 @@ def test_what_is_known_after_any_messages_is_what_a_fresh_look_says(corpus: list
                 assert _known(kept.get(snapshot).knowledge) == _known(IndexCache().get(snapshot).knowledge)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(steps=_steps, tail_events=st.sampled_from([1, 500]), entries=st.sampled_from([5, 4_000_000]))
 def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], tail_events: int, entries: int) -> None:
     with TemporaryDirectory() as folder:

@@ -71,7 +71,7 @@ def _in_trouble(memory: Memory) -> list[Embedder | Vectors]:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(corpus=corpora(), query=QUERIES, options=OPTIONS)
 def test_without_vectors_the_answer_is_that_of_keywords_alone_byte_for_byte(
     corpus: list[Event], query: str, options: dict[str, Any]
@@ -201,7 +201,7 @@ _any_bytes = st.one_of(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=_any_bytes, options=OPTIONS, ranking=st.sampled_from(get_args(Ranking)))
 @example(query='"AND" OR NEAR(a b) * ^ { } : - + () text:x', options={"mode": "passive"}, ranking="weighted")
 @example(query="in the 31st of February 9999, " * 40, options={}, ranking="weighted")

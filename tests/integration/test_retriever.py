@@ -209,7 +209,7 @@ def test_the_same_question_gets_the_same_answer(ask: Ask) -> None:
     assert first.trace_id != second.trace_id
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     query=st.one_of(
         st.text(max_size=200), st.binary(max_size=100).map(lambda raw: raw.decode("utf-8", "surrogateescape"))

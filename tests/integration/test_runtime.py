@@ -387,7 +387,7 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(
 
 
 @needs_openvino
-def test_the_cache_keeps_the_newest_five_models(tmp_path: Path, own_cache: Path) -> None:
-    for seed in range(6):
+def test_the_cache_keeps_the_newest_ten_models(tmp_path: Path, own_cache: Path) -> None:
+    for seed in range(11):
         load_runtime(str(make_tiny_model(tmp_path / str(seed), seed=seed)), "auto")
-    assert len([*own_cache.glob("models/*/model.xml")]) == 5
+    assert len([*own_cache.glob("models/*/model.xml")]) == 10

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.self_statements import (
     KEPT_FOR_NOTHING,
@@ -141,7 +141,6 @@ _PIECES = (
 
 
 @given(st.lists(st.sampled_from(_PIECES) | st.text(max_size=4), max_size=60))
-@settings(max_examples=150)
 def test_any_text_is_read_without_an_error_and_always_the_same(pieces: list[str]) -> None:
     text = " ".join(pieces)
     assert read(text) == read(text)

@@ -139,7 +139,7 @@ def _events(draw: st.DrawFn) -> Event:
             return summary(kind, ids, draw(st.sampled_from(_TEXTS)))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     history=st.lists(_events(), min_size=1, max_size=len(_IDS)),
     batch=st.integers(1, 6),

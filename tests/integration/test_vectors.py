@@ -118,7 +118,7 @@ _MODELS = ("one", "two", "three")
 _STEPS = st.lists(st.tuples(st.sampled_from(["say", "embed", "forget others than"]), st.sampled_from(_MODELS)))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(steps=_STEPS)
 def test_an_index_holds_the_vectors_of_its_own_model_and_all_of_them(steps: list[Step]) -> None:
     with TemporaryDirectory() as folder, closing(SqliteLog(Path(folder) / "log.db")) as log, ExitStack() as stack:

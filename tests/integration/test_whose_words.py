@@ -86,7 +86,7 @@ def test_what_others_say_and_texts_for_others_state_nothing(carrier: str) -> Non
     st.sampled_from(_NAMES),
     st.sampled_from(["", "Hello! ", "ok, ", "thanks. "]),
 )
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_a_quotation_after_small_talk_states_nothing(carrier: str, statement: str, name: str, before: str) -> None:
     said = statement.replace("{name}", name)
     text = before + carrier.replace("{said}", said).replace("{name}", name).replace("{me}", "Ann")

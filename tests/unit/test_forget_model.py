@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from recollect.jobs.forgetting.forget_model import FEATURES, gaps, model, pair_features
+from recollect.jobs.forgetting.forget_model import FEATURES, Encoders, gaps, model, pair_features
 from recollect.jobs.forgetting.forget_requests import forget_requests, is_request_alone, may_request
 from recollect.projections.embeddings.stretches import TokenEmbedding
 
@@ -83,10 +84,15 @@ def embed(sentences: Sequence[str]) -> list[TokenEmbedding]:
     return [TokenEmbedding(rows[0], rows[1:]) for _ in sentences]
 
 
+def read_pairs(pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+    """Return random vectors of pairs."""
+    return np.random.default_rng(2).normal(size=(len(pairs), 768)).astype(np.float32)
+
+
 @given(st.text(max_size=100), st.lists(st.text(max_size=100), min_size=1, max_size=5))
 def test_each_sentence_has_finite_log_odds(request_: str, said: list[str]) -> None:
     assert pair_features(request_, said, frozenset()).shape == (len(said), FEATURES)
-    for scores in model().named(request_, said, embed):
+    for scores in model().named(request_, said, Encoders(embed, read_pairs)):
         assert scores.shape == (len(said),)
         assert np.isfinite(scores).all()
 

@@ -17,7 +17,7 @@ def pair(numbers: list[int]) -> Arrays:
     return {"a": np.array(numbers, np.int64), "b": -np.array(numbers, np.int64)}
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=40), max_size=12), st.integers(0, 2**16))
 def test_every_view_keeps_its_numbers_whatever_is_appended_to_it_later(parts: list[list[int]], seed: int) -> None:
     rng = np.random.default_rng(seed)

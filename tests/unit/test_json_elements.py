@@ -29,7 +29,7 @@ def elements(text: str, *descended: tuple[str, ...]) -> list[Element]:
     return [*json_elements(Slow(text.encode()), lambda path: path in {(), *descended})]
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(values=st.lists(_ANY, max_size=5), indent=st.sampled_from([None, 2]))
 def test_the_elements_of_a_list_are_its_values_however_it_is_read(values: list[Any], indent: int | None) -> None:
     text = json.dumps(values, indent=indent, ensure_ascii=False)

@@ -1,7 +1,10 @@
 """Training of the comparison: fits the weights of `jobs/extraction/comparison.npz` to labelled changes.
 
     .venv/bin/python ops/train/changes [--write] [--folds N]
+    .venv/bin/python ops/train/changes --encoder [--write]
 
+With `--encoder`, trains the encoder that reads a statement and a sentence as one text, after the network and the
+statement reader, whose probabilities choose its examples.
 Prints what cross-validation over the voices gives, and what the voices and lives that are held out give: of the
 statements that a sentence replaces, ends or corrects, how many are found at a threshold, and how many others. Needs
 PyTorch, which comes with sentence-transformers, and the embedding model of the product.
@@ -16,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from encoder import train_encoder
 from labels import FOLDER, LabelledSentence, read_conversations, read_scenarios
 from lives import FOLDER as LIVES
 from lives import labelled_lives
@@ -25,10 +29,11 @@ from variants import alone, coexisting, variants
 
 from recollect.jobs import extraction as package
 from recollect.jobs.extraction.change_features import KINDS
-from recollect.jobs.extraction.comparison import reader_hint
+from recollect.jobs.extraction.comparison import embedded_text, reader_hint
 from recollect.jobs.extraction.statements import read_sentences
 from recollect.projections.embeddings.embedder import Embedder, open_embedder
-from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.embeddings.reading_encoder import Embed
+from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import DEFAULT_MODEL, READING_MODEL
 
 #: People of the patterned sentences.
@@ -65,12 +70,22 @@ class Outcome(NamedTuple):
 
 def inputs_of(sentences: Sequence[LabelledSentence]) -> Inputs:
     """Return what the network reads of sentences and their statements."""
-    embedder, reading = _ready(DEFAULT_MODEL), _ready(READING_MODEL)
-    texts = sorted({text for it in sentences for text in (it.text, *(prior.text for prior in it.statements))})
-    vectors = {
+    return Inputs(vectors_of(sentences), dict(_hints(sorted({it.text for it in sentences}), embedding(READING_MODEL))))
+
+
+def vectors_of(sentences: Sequence[LabelledSentence]) -> dict[str, Any]:
+    """Return the vectors of sentences and their statements."""
+    embedder = _ready(DEFAULT_MODEL)
+    texts = sorted({text for it in sentences for text in (it.text, *map(embedded_text, it.statements))})
+    return {
         text: vector for some in batches(texts, _TEXTS) for text, vector in zip(some, embedder.embed(some), strict=True)
     }
-    return Inputs(vectors, dict(_hints(sorted({it.text for it in sentences}), reading)))
+
+
+def embedding(model: str) -> Embed:
+    """Return the embedding of texts and their tokens by a model."""
+    embedder = _ready(model)
+    return lambda texts: embedder.embed_tokens([Stretch(text) for text in texts])
 
 
 def _ready(model: str) -> Embedder:
@@ -82,12 +97,8 @@ def _ready(model: str) -> Embedder:
     return embedder
 
 
-def _hints(texts: Sequence[str], embedder: Embedder) -> Iterator[tuple[str, Any]]:
+def _hints(texts: Sequence[str], embed: Embed) -> Iterator[tuple[str, Any]]:
     """Yield what the statement reader thinks of each text, read as the product reads it."""
-
-    def embed(some: Sequence[str]) -> list[TokenEmbedding]:
-        return embedder.embed_tokens([Stretch(text) for text in some])
-
     for some in batches(texts, _TEXTS):
         by_words, with_vectors = (read_sentences(some, to_assistant=True, embed=it) for it in (None, embed))
         for text, *read in zip(some, by_words, with_vectors, strict=True):
@@ -144,6 +155,7 @@ def main() -> None:
     """Fit, report and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the weights")
+    parser.add_argument("--encoder", action="store_true", help="train the encoder instead of the network")
     parser.add_argument("--folds", type=int, default=_FOLDS, help=f"parts of {_FOLDS} that are held out; 0: no report")
     arguments = parser.parse_args()
     conversations = [*read_conversations(sorted(FOLDER.parents[1].glob("reader/labels/own-*.jsonl")))][::_ONE_IN]
@@ -152,6 +164,12 @@ def main() -> None:
     held_out = {"lives": lives.pop("held-out"), "voices": voices, "alone": [*alone(voices, 1)]}
     held_out["coexisting"] = [*coexisting(voices, 1)]
     read = [it for of_file in lives.values() for it in of_file]
+    if arguments.encoder:
+        scenarios = [*read_scenarios()]
+        everything = [scenarios, variants(scenarios, 1), coexisting(scenarios, 1), read, *held_out.values()]
+        vectors, embed = vectors_of([it for sentences in everything for it in sentences]), embedding(READING_MODEL)
+        train_encoder(scenarios, read, held_out, vectors, embed, writes=arguments.write)
+        return
     train([*read_scenarios()], conversations, read, held_out, folds=arguments.folds, writes=arguments.write)
 
 

@@ -1,7 +1,9 @@
 """Training of forgetting: fits the weights of `jobs/forgetting/forget_weights.npz` to labelled requests and scenes.
 
     .venv/bin/python ops/train/forgetting [--write] [--cache FILE]
+    .venv/bin/python ops/train/forgetting --encoder [--write]
 
+With `--encoder`, trains the encoder that reads a request and an earlier sentence as one text; the rest comes after it.
 Prints how many requests are read as such, and what they would forget, for topics and voices that are held out. Needs
 PyTorch, which comes with sentence-transformers, and the embedding model of the product.
 """
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from encoder import pair_weights, train_encoder
 from label_files import Scene, asked_sentences, composed, fold, frame_words, lines, variants, voices
 from meaning import examples, fitted_meaning, report_meaning
 from network import Examples, Floats, Network, fitted, probabilities
@@ -24,10 +27,18 @@ from numpy.typing import NDArray
 
 from recollect.jobs import forgetting as package
 from recollect.jobs.extraction.change_features import stems_of, tokens
-from recollect.jobs.forgetting.forget_model import ASK_ROWS, MEANING, TOKENS_MAX, ask_rows, model, word_rows
+from recollect.jobs.forgetting.forget_model import (
+    ASK_ROWS,
+    MEANING,
+    TOKENS_MAX,
+    ask_rows,
+    encoders_of,
+    model,
+    word_rows,
+)
 from recollect.projections.embeddings.embedder import open_embedder
 from recollect.projections.embeddings.reading_encoder import reading_embed
-from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.embeddings.stretches import Stretch
 
 # These libraries have no types, or incomplete ones.
 torch: Any = import_module("torch")
@@ -140,7 +151,11 @@ def main() -> None:
         "--write", action="store_true", help="train on all but the held-out voices, and write the weights"
     )
     parser.add_argument("--cache", type=Path, help="a file for the vectors of texts")
+    parser.add_argument("--encoder", action="store_true", help="train the encoder instead of the rest")
     arguments = parser.parse_args()
+    if arguments.encoder:
+        train_encoder(writes=arguments.write)
+        return
     torch.set_num_threads(1)
     ways = lines("requests.txt")
     asking = frozenset(stem for way in ways for stem in stems_of(way[3:].replace("{X}", " ")))
@@ -192,20 +207,20 @@ def main() -> None:
 def write(arrays: dict[str, NDArray[Any]]) -> None:
     """Write the weights, and those of the meaning, which is fitted to what the networks find."""
     path = Path(package.__path__[0]) / "forget_weights.npz"
+    arrays |= pair_weights(path)
     np.savez_compressed(path, allow_pickle=False, **arrays, means=np.zeros(MEANING + 1, np.float32))
     model.cache_clear()
     embedder = open_embedder("all-MiniLM-L6-v2")
     embedder.start()
     embedder.wait_ready(120)
-
-    def embed(sentences: Sequence[str]) -> list[TokenEmbedding]:
-        return embedder.embed_tokens([Stretch(sentence) for sentence in sentences])
-
+    encoders = encoders_of(embedder, 120)
+    if encoders is None:
+        raise SystemExit("The encoder of requests is not ready.")
     read = reading_embed(embedder)
-    found = examples(held_out=False, read=read, embed=embed)
+    found = examples(held_out=False, read=read, encoders=encoders)
     means = fitted_meaning(found)
     report_meaning(found, means, "fitted")
-    report_meaning(examples(held_out=True, read=read, embed=embed), means, "held out")
+    report_meaning(examples(held_out=True, read=read, encoders=encoders), means, "held out")
     np.savez_compressed(path, allow_pickle=False, **arrays, means=means)
     print(f"{path}: {path.stat().st_size >> 10} KiB")
 

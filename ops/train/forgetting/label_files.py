@@ -294,6 +294,13 @@ def voices(*, held_out: bool) -> Iterator[Scene]:
             )
 
 
+def refused_scenes(*, held_out: bool) -> Iterator[Scene]:
+    """Yield the scenes of voices with a sentence that asks for nothing in place of the request."""
+    for row in _rows(held_out=held_out):
+        said = tuple(text for text in row["said"] if not text.startswith("a: "))
+        yield from (Scene(row["voice"], text, said, frozenset()) for text in row["none"])
+
+
 def refusals(*, held_out: bool) -> Iterator[tuple[str, str]]:
     """Yield the voice and the text of labelled sentences of voices that ask for nothing."""
     for row in _rows(held_out=held_out):
@@ -303,13 +310,14 @@ def refusals(*, held_out: bool) -> Iterator[tuple[str, str]]:
 
 def unseen_rows(*, held_out: bool) -> Iterator[Any]:
     """Yield the scenes that no network is trained on: those that the meaning is fitted to, or those held out of it."""
-    for name in ("turns-heldout",) if held_out else ("turns", "chats-heldout", "voices-heldout"):
+    names = ("turns-heldout", "scenes-2-heldout") if held_out else ("scenes-heldout", "chats-heldout", "voices-heldout")
+    for name in names:
         yield from _rows_of(name)
 
 
 def _rows(*, held_out: bool) -> Iterator[Any]:
-    end = "-heldout" if held_out else ""
-    yield from (row for name in ("voices", "chats") for row in _rows_of(name + end))
+    names = ("voices-heldout", "chats-heldout") if held_out else ("voices", "chats", "turns", "scenes")
+    yield from (row for name in names for row in _rows_of(name))
 
 
 def _rows_of(name: str) -> Iterator[Any]:

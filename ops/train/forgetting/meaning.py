@@ -12,6 +12,7 @@ from label_files import unseen_rows
 from numpy.typing import NDArray
 
 from recollect.jobs.forgetting.forget_matches import leader
+from recollect.jobs.forgetting.forget_model import Encoders
 from recollect.jobs.forgetting.forget_requests import forget_requests
 from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.text.sentences import split_sentences
@@ -35,18 +36,18 @@ class Example(NamedTuple):
     is_right: bool
 
 
-def examples(*, held_out: bool, read: Embed | None, embed: Embed) -> list[Example]:
+def examples(*, held_out: bool, read: Embed | None, encoders: Encoders) -> list[Example]:
     """Return the examples of the scenes that the networks have not seen, each in a short and in a long conversation.
 
     Parameters:
         read: the embedding of the reading encoder, by which requests are found.
-        embed: the embedding by which they are compared with what was said.
+        encoders: what compares them with what was said.
     """
     rows = [*unseen_rows(held_out=held_out)]
     others = [text for row in rows for text in row["said"] if not text.startswith("a: ")]
     chance = random.Random(1)
     scenes = [(row, more) for row in rows for more in ([], chance.sample(others, _FURTHER))]
-    return [it for row, more in scenes for it in _of_scene(row, more, read, embed)]
+    return [it for row, more in scenes for it in _of_scene(row, more, read, encoders)]
 
 
 def fitted_meaning(found: Sequence[Example]) -> NDArray[Any]:
@@ -72,20 +73,22 @@ def report_meaning(found: Sequence[Example], weights: NDArray[Any], title: str) 
         print(f"meaning, {title} from {threshold}: {'; '.join(counts)}")
 
 
-def _of_scene(row: Any, further: Sequence[str], read: Embed | None, embed: Embed) -> Iterator[Example]:
+def _of_scene(row: Any, further: Sequence[str], read: Embed | None, encoders: Encoders) -> Iterator[Example]:
     said = [(str(place), text) for place, text in enumerate(row["said"]) if not text.startswith("a: ")]
     more = [(f"further {place}", text) for place, text in enumerate(further) if text not in row["said"]]
     for text, named in row["ask"]:
         ids = {str(place) for place in named}
-        yield from _likeliest("asked" if ids else "absent", text, [*more, *said], ids, read, embed)
+        yield from _likeliest("asked" if ids else "absent", text, [*more, *said], ids, read, encoders)
         if ids:
-            yield from _likeliest("absent", text, [*more, *(it for it in said if it[0] not in ids)], set(), read, embed)
+            yield from _likeliest(
+                "absent", text, [*more, *(it for it in said if it[0] not in ids)], set(), read, encoders
+            )
     for text in row["none"]:
-        yield from _likeliest("none", text, [*more, *said], set(), read, embed)
+        yield from _likeliest("none", text, [*more, *said], set(), read, encoders)
 
 
 def _likeliest(
-    kind: str, text: str, said: Sequence[tuple[str, str]], named: set[str], read: Embed | None, embed: Embed
+    kind: str, text: str, said: Sequence[tuple[str, str]], named: set[str], read: Embed | None, encoders: Encoders
 ) -> Iterator[Example]:
     sentences = [(id, sentence) for id, message in said for sentence in split_sentences(message)]
     if not sentences:
@@ -93,5 +96,5 @@ def _likeliest(
     sources, texts = zip(*sentences, strict=True)
     for request in forget_requests(text.replace(" || ", " "), "Ann", read)[:1]:
         if not request.previous:
-            _, features, best = leader(request.text, request.odds, texts, sources, embed)
+            _, features, best = leader(request.text, request.odds, texts, sources, encoders)
             yield Example(kind, features, sources[best] in named)

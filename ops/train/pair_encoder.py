@@ -1,0 +1,113 @@
+"""Pair encoder: trains what the default embedding model needs to say what a later sentence does to an earlier one.
+
+An adapter (`adapters.py`) is learned together with a linear layer over the mean vector of the earlier sentence's tokens
+and the vector of the whole text, in which the later sentence stands behind it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from adapters import VECTOR_LENGTH, AdaptedEncoder, batches, schedule, tokenizer
+from numpy.typing import NDArray
+
+from recollect.jobs.extraction.statement_reader import DIMENSIONS
+from recollect.projections.embeddings.reading_encoder import pair_window
+
+# PyTorch has no types.
+torch: Any = import_module("torch")
+
+_EPOCHS, _RATE, _DROPPED = 2, 3e-3, 0.1
+_TOKENS_MAX = 256
+_SEED = 5
+_READ_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An earlier and a later sentence, and the class of what the later one does to it."""
+
+    earlier: str
+    later: str
+    label: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    """A pair with its tokens, and which of them are the earlier sentence's."""
+
+    tokens: list[int]
+    inside: list[bool]
+    label: int
+
+
+class PairEncoder:
+    """The encoder with the weights of the classes.
+
+    Parameters:
+        classes: number of classes.
+    """
+
+    def __init__(self, classes: int) -> None:
+        self._tokenize = tokenizer()
+        self._encoder = AdaptedEncoder(_SEED)
+        torch.manual_seed(1)
+        self._layer = torch.nn.Linear(2 * DIMENSIONS, classes)
+
+    def fit(self, pairs: Sequence[Pair]) -> None:
+        """Fit encoder and weights to pairs; the same ones give the same encoder."""
+        chance = random.Random(_SEED)
+        examples = [self._example(it) for it in pairs]
+        weights = {"params": [*self._layer.parameters()], "lr": _RATE, "weight_decay": 0.01}
+        optimizer = torch.optim.AdamW([self._encoder.parameters, weights])
+        rates = schedule(optimizer, len(examples), _EPOCHS)
+        drop = torch.nn.Dropout(_DROPPED)
+        self._encoder.train()
+        for epoch in range(_EPOCHS):
+            for done, batch in enumerate(batches(examples, chance)):
+                scores = self._layer(drop(self._encoder.vectors(batch) * VECTOR_LENGTH))
+                loss = torch.nn.functional.cross_entropy(scores, torch.tensor([it.label for it in batch]))
+                optimizer.zero_grad()
+                loss.backward()
+                self._encoder.clip()
+                optimizer.step()
+                rates.step()
+                if done % 100 == 0:
+                    print(f"epoch {epoch + 1}, step {done}: loss {loss.item():.2f}", file=sys.stderr, flush=True)
+        self._encoder.eval()
+
+    def probabilities(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
+        """Return the probabilities of the classes, one row a pair."""
+        examples = [self._example(it) for it in pairs]
+        order = sorted(range(len(examples)), key=lambda place: len(examples[place].tokens))
+        rows = np.zeros((len(examples), self._layer.out_features), np.float32)
+        for start in range(0, len(order), _READ_AT_ONCE):
+            places = order[start : start + _READ_AT_ONCE]
+            with torch.no_grad():
+                scores = self._layer(self._encoder.vectors([examples[place] for place in places]) * VECTOR_LENGTH)
+            rows[places] = scores.softmax(1).numpy()
+        return rows
+
+    def adapter(self) -> dict[str, Any]:
+        """Return the arrays of the file of the adapter."""
+        return self._encoder.arrays()
+
+    def weights(self) -> dict[str, Any]:
+        """Return the arrays of the file of the weights."""
+        weight, bias = (it.detach().numpy() for it in (self._layer.weight * VECTOR_LENGTH, self._layer.bias))
+        return {"weight": weight.astype(np.float16), "bias": bias.astype(np.float16)}
+
+    def _example(self, pair: Pair) -> _Example:
+        window = pair_window(pair.earlier, pair.later)
+        encoded = self._tokenize(window.text, truncation=True, max_length=_TOKENS_MAX, return_offsets_mapping=True)
+        spans = encoded["offset_mapping"]
+        inside = [first < after <= window.end for first, after in spans]
+        if not any(inside):
+            inside = [first < after for first, after in spans]
+        return _Example(encoded["input_ids"], inside, pair.label)
