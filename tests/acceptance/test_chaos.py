@@ -156,6 +156,7 @@ def redis(redis_server: RedisServer) -> Generator[RedisServer]:
     redis_server.start()
 
 
+@pytest.mark.long
 def test_a_nightly_run_among_kills_and_flushes_leaves_what_an_undisturbed_one_does(
     tmp_path: Path, redis: RedisServer, seed: int, outage_seconds: float
 ) -> None:

@@ -106,6 +106,7 @@ def embedder() -> SentenceEmbedder:
     return embedder
 
 
+@pytest.mark.long
 @needs_weights
 def test_statements_are_nearest_to_their_translations(embedder: SentenceEmbedder) -> None:
     for language in range(1, 4):
@@ -114,6 +115,7 @@ def test_statements_are_nearest_to_their_translations(embedder: SentenceEmbedder
         assert (queries @ others.T).argmax(axis=1).tolist() == [0, 1, 2]
 
 
+@pytest.mark.long
 @needs_weights
 def test_the_packaged_model_is_at_the_vectors_of_the_original(embedder: SentenceEmbedder) -> None:
     # From the model card: the first passage answers the query, the second does not.
@@ -124,6 +126,7 @@ def test_the_packaged_model_is_at_the_vectors_of_the_original(embedder: Sentence
     assert (passages @ query)[0] > 0.8 > (passages @ query)[1]
 
 
+@pytest.mark.long
 @needs_weights
 def test_questions_find_messages_of_other_languages(tmp_path: Path) -> None:
     settings = load_settings(data=tmp_path, embedding_model=MULTILINGUAL_MODEL)

@@ -151,7 +151,7 @@ _MESSAGES = st.lists(
 
 @given(messages=_MESSAGES, reply=st.booleans())
 @settings(
-    max_examples=10,
+    max_examples=5,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -20,7 +20,7 @@ from support.tiny_model import make_tiny_model
 
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
-from recollect.projections.embeddings import model_loading, openvino_runtime
+from recollect.projections.embeddings import model_cache, model_loading, openvino_runtime
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.int8_weights import has_fast_int8
 from recollect.projections.embeddings.model_loading import load_runtime
@@ -360,6 +360,7 @@ def test_a_converted_model_is_kept_and_gives_the_same_vectors_without_torch(tiny
         assert mine.vector @ theirs > 0.9999, name
 
 
+@pytest.mark.long
 @needs_openvino
 @pytest.mark.parametrize("file", ["model.xml", "model.bin", "tokenizer.json", "probes.json"])
 def test_a_damaged_cache_is_made_again(
@@ -387,7 +388,8 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(
 
 
 @needs_openvino
-def test_the_cache_keeps_the_newest_ten_models(tmp_path: Path, own_cache: Path) -> None:
-    for seed in range(11):
+def test_the_cache_keeps_the_newest_models(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_cache, "_ENTRIES_MAX", 2)
+    for seed in range(3):
         load_runtime(str(make_tiny_model(tmp_path / str(seed), seed=seed)), "auto")
-    assert len([*own_cache.glob("models/*/model.xml")]) == 10
+    assert len([*own_cache.glob("models/*/model.xml")]) == 2
