@@ -9,11 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.change_features import Amount, Read, amounts, stems_of
-from recollect.jobs.extraction.comparison import RELATIONS, Floats, Vectors, compare
+from recollect.jobs.extraction.comparison import CHANGES, RELATIONS, Floats, Vectors, compare
 from recollect.jobs.extraction.standing_instructions import instruction_of
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import instruction_probability
@@ -51,7 +49,6 @@ _NEW_RULE_MIN = 0.3
 _CHANGED_MAX = 4
 #: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
 _CONFIDENCE = 0.85
-_CLOSING = np.array([relation in ("replaces", "ends", "corrects") for relation in RELATIONS])
 #: What stands between the elements of a list.
 _BETWEEN = re.compile(r"(,\s?(?:and |or )?|\s(?:and|or|und|y|et)\s|、|と)")
 _ELEMENT_WORDS_MAX = 4
@@ -167,10 +164,10 @@ def _sure(
     compared: Sequence[tuple[PriorStatement, Floats]], sure: float, rule_sure: float
 ) -> list[tuple[PriorStatement, str]]:
     """Return the statements that are surely changed, each with its relation, the surest first."""
-    closing = [(float(row[_CLOSING].sum()), prior, np.where(_CLOSING, row, 0)) for prior, row in compared]
+    closing = [(float(row[CHANGES].sum()), prior, row[CHANGES]) for prior, row in compared]
     changed = [it for it in closing if it[0] >= (rule_sure if _is_rule(it[1]) else sure)]
     changed.sort(key=lambda it: -it[0])
-    return [(prior, RELATIONS[int(row.argmax())]) for _, prior, row in changed[:_CHANGED_MAX]]
+    return [(prior, RELATIONS[CHANGES][int(row.argmax())]) for _, prior, row in changed[:_CHANGED_MAX]]
 
 
 def _is_rule(prior: PriorStatement) -> bool:

@@ -172,7 +172,7 @@ def named_texts(
     if encoders is None:
         return [place for place, sentence in enumerate(said) if words and words <= stems_of(sentence)]
     scores, features, best = leader(text, odds, said, sources, encoders)
-    if not model().means(features) >= _MEANS_MIN:
+    if model().means(features) < _MEANS_MIN:
         return []
     reply = (replies or {}).get(sources[best])
     return [

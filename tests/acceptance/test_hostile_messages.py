@@ -39,7 +39,6 @@ _ANSWER_SECONDS_MAX = 5.0
 _DONE_SECONDS_MAX = 240.0
 
 
-@pytest.mark.long
 def test_hostile_messages_of_one_namespace_keep_nobody_else_waiting_and_are_read_to_their_end(tmp_path: Path) -> None:
     with serving(tmp_path) as server, httpx.Client(base_url=server.base, timeout=_ANSWER_SECONDS_MAX) as http:
         _append(http, "calm", "I live in Porto.")

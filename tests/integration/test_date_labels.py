@@ -45,7 +45,6 @@ def test_dates_are_read_and_shown_right_by_words_alone(path: Path, monkeypatch: 
     assert counts.read >= _READ_RIGHT_MIN * counts.sure, counts
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("path", [path for path in _PATHS if path.stem.endswith("heldout")], ids=lambda path: path.stem)
 def test_held_out_dates_are_read_and_shown_right_by_the_encoder(
     path: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch

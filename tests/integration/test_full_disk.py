@@ -73,7 +73,6 @@ def fill(disk: Path, *, left_bytes: int) -> int:
     return recorded
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("left_bytes", [0, 4_096, 65_536])
 def test_every_command_on_a_full_disk_works_or_says_that_it_is_full(disk: Path, left_bytes: int) -> None:
     recorded = fill(disk, left_bytes=left_bytes)

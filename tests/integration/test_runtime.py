@@ -360,7 +360,6 @@ def test_a_converted_model_is_kept_and_gives_the_same_vectors_without_torch(tiny
         assert mine.vector @ theirs > 0.9999, name
 
 
-@pytest.mark.long
 @needs_openvino
 @pytest.mark.parametrize("file", ["model.xml", "model.bin", "tokenizer.json", "probes.json"])
 def test_a_damaged_cache_is_made_again(

@@ -57,7 +57,7 @@ def train_encoder(
 
 
 def _report(name: str, of: Sequence[ComparedSentence], encoder: PairEncoder) -> None:
-    """Print how many changes network and encoder find together at each threshold, and how many others."""
+    """Print how many changes the network, and both together, find at each threshold, and how many others."""
     rows = [
         (it.sentence.text, prior, RELATIONS.index(relation), row)
         for it in of
@@ -67,9 +67,14 @@ def _report(name: str, of: Sequence[ComparedSentence], encoder: PairEncoder) -> 
     if not rows:
         return
     read = encoder.probabilities([Pair(embedded_text(prior), text) for text, prior, *_ in rows])
-    both = np.sqrt(np.stack([row for *_, row in rows]) * read)
-    changed = both[:, CHANGES].sum(1) / both.sum(1)
-    for is_rule in (True, False):
+    network = np.stack([row for *_, row in rows])
+    both = np.sqrt(network * read)
+    of_both = both[:, CHANGES].sum(1) / both.sum(1)
+    for title, changed, is_rule in (
+        (title, changed, is_rule)
+        for title, changed in (("network", network[:, CHANGES].sum(1)), ("both", of_both))
+        for is_rule in (True, False)
+    ):
         found = [
             (float(probability), label > 1)
             for probability, (_, prior, label, _) in zip(changed, rows, strict=True)
@@ -79,4 +84,4 @@ def _report(name: str, of: Sequence[ComparedSentence], encoder: PairEncoder) -> 
         for threshold in _THRESHOLDS:
             hits = [is_change for probability, is_change in found if probability >= threshold]
             counts.append(f"{threshold}: {sum(hits)}, {len(hits) - sum(hits)}")
-        print(f"both, held-out {name}, {'rules' if is_rule else 'others'}: right, wrong from {'; '.join(counts)}")
+        print(f"{title}, held-out {name}, {'rules' if is_rule else 'others'}: right, wrong from {'; '.join(counts)}")
