@@ -251,4 +251,5 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         layer=knowledge.layer,
         replaced_by=None if knowledge.replaced_by is None else knowledge.replaced_by.title,
         contradicted_by=knowledge.contradicted_by,
+        later=later_of(context, [knowledge.id], knowledge.occurred_at_us),
     )

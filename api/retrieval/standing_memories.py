@@ -19,6 +19,7 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
 from recollect.api.retrieval.whose_words import Speakers, speakers_of
 from recollect.events.intake.quarantine import TRUST
+from recollect.jobs.extraction.own_words import own_words
 from recollect.projections.projector.predicates import normalised
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.queried_episodes import EpisodeRow
@@ -45,6 +46,8 @@ _MESSAGES_CHOSEN = 2
 #: Content words of a message that says something, at least, and those from which more add nothing.
 _CONTENT_WORDS_MIN = 3
 _CONTENT_WORDS_MAX = 12
+#: Characters of a message that are read.
+_OWN_CHARS_MAX = 4_000
 #: Importance that a message loses by being a question: a session is about what its user said.
 _QUESTION_COST = 3
 #: Tokens of one sentence, at most.
@@ -202,23 +205,28 @@ def _representative(rows: Iterable[EpisodeRow], context: SearchContext) -> list[
         row
         for row in rows
         if context.request.includes(row.occurred_at_us)
-        and len(content_words(row.text)) >= _CONTENT_WORDS_MIN
+        and len(content_words(_own(row))) >= _CONTENT_WORDS_MIN
         and (asker is None or normalised(row.speaker) == asker)
     ]
     best = sorted(spoken, key=lambda row: (-_weight(row), row.version))[:_MESSAGES_CHOSEN]
     return sorted(best, key=lambda row: row.version)
 
 
+def _own(row: EpisodeRow) -> str:
+    """Return what a message says itself: not the mail or the chat that is pasted into it."""
+    return own_words(row.text[:_OWN_CHARS_MAX], row.speaker)
+
+
 def _weight(row: EpisodeRow) -> float:
     """Return how well a message represents its session: its importance, its content, less for a question."""
-    content = min(len(content_words(row.text)), _CONTENT_WORDS_MAX) / 2
+    content = min(len(content_words(_own(row))), _CONTENT_WORDS_MAX) / 2
     return row.importance + content - _QUESTION_COST * row.text.rstrip().endswith("?")
 
 
 def _sentences(rows: Sequence[EpisodeRow]) -> Iterator[str]:
     """Yield a sentence of each message, with its speaker where the speaker changes."""
     for before, row in zip((rows[0], *rows), rows, strict=False):
-        sentence = _sentence(row.text)
+        sentence = _sentence(_own(row))
         yield sentence if row.speaker == before.speaker else f"{row.speaker}: {sentence}"
 
 

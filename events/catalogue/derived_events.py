@@ -17,6 +17,7 @@ from recollect.events.catalogue.event_base import (
     Text,
 )
 from recollect.events.catalogue.knowledge_events import (
+    Doubt,
     Entity,
     Fact,
     FactCorrection,
@@ -103,6 +104,7 @@ class Extraction(Payload):
     rejected: tuple[Fact, ...] = ()
     corrections: tuple[FactCorrection, ...] = ()
     endings: tuple[FactEnding, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
     preferences: tuple[Preference, ...] = ()
     entities: tuple[Entity, ...] = ()
     relationships: tuple[Relationship, ...] = ()

@@ -141,6 +141,13 @@ class FactEnding(Payload):
     source_events: tuple[Name, ...] = ()
 
 
+class Doubt(FactEnding):
+    """What may no longer hold of a subject: it stays, and is shown with the sentence that says so, which is `about`."""
+
+    #: That it no longer holds.
+    probability: Annotated[float, Field(ge=0, lt=1)]
+
+
 class FactRetraction(Payload):
     """The fact to retract, and the reason."""
 

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from recollect.events.backends.log import EventLog
 from recollect.events.catalogue import (
     DateMention,
+    Doubt,
     Entity,
     Fact,
     FactCorrection,
@@ -75,6 +76,7 @@ _PAYLOADS: dict[str, type[Payload]] = {
     "rejected": Fact,
     "corrections": FactCorrection,
     "endings": FactEnding,
+    "doubts": Doubt,
     "preferences": Preference,
     "entities": Entity,
     "relationships": Relationship,
@@ -85,9 +87,9 @@ _PAYLOADS: dict[str, type[Payload]] = {
 #: Kinds that wait for further items: alone they are not worth an event for each message.
 _DEFERRED_KINDS = ("questions", "dates")
 #: Kinds whose items have the time at which they were said.
-_DATED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "preferences", "relationships"))
+_DATED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "doubts", "preferences", "relationships"))
 #: Kinds whose items have their speaker, when it is not their subject.
-ATTRIBUTED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "relationships"))
+ATTRIBUTED_KINDS = frozenset(("facts", "rejected", "corrections", "endings", "doubts", "relationships"))
 #: Roles whose messages are read; tools and systems state nothing about people.
 _ROLES = ("user", "assistant")
 

@@ -9,11 +9,12 @@ PLEASE = (
     r"(?:(?:one thing|by the way|btw|also|and|oh|ok|so|well|note)[,:]? )?(?:please,? |can you |could you |would you |will you |"
     r"i (?:want|would like|need) you to |you (?:should|must|can) )?"
 )
+_LETS = r"let(?:['’]?s| us)"
 #: A role for the assistant or the sender anywhere in a message: its instructions hold for the play alone.
 _PART = re.compile(
-    r"\b(?:let(?:'s|’s| us) (?:play|pretend)|pretend (?:to be|you|that|we)|imagine (?:you|that you|we) (?:are|were)|"
-    r"role-?\s?play(?:ing)?|act as|you are (?:now )?(?:a|an|the|my) \w{1,30}(?:,| and\b|\.)|in this (?:game|story|scene))|"
-    r"^\W{0,5}(?:(?:please|hey|hi|ok|now|so|from now on),?\s)?(?:i want you to (?:act|be|pretend|play)|act like|simulate|"
+    rf"\b(?:{_LETS} (?:play|pretend|role-?\s?play)|pretend (?:to be|you|that|we)|imagine (?:you|that you|we) (?:are|were)|"
+    r"(?:do|start|play|try) (?:a |some )?role-?\s?play|act as|you are (?:now )?(?:a|an|the|my) \w{1,30}(?:,| and\b|\.)|in this (?:game|story|scene))|"
+    r"^\W{0,5}(?:(?:please|hey|hi|ok|now|so|from now on),?\s)?(?:role-?\s?play\b|i want you to (?:act|be|pretend|play)|act like|simulate|"
     r"you(?: are|['’]re)(?: now)? (?:a|an|the|going to (?:act|be|play))|pretend|imagine|suppose|assume (?:that|the|you|i|we))\b",
     re.IGNORECASE,
 )
@@ -21,13 +22,13 @@ _PART = re.compile(
 _PLAY_BEGINS = re.compile(
     r"(?:^|[.!?,:\n] ?|\b(?:please|you to|can you|could you|will you|now|ok|okay|so|and|hey) )(?:pretend (?:to be|you|that|we|i)\b|"
     r"imagine (?:that )?(?:you|we|i) (?:are|were|am|was) (?:a|an|the|in)\b|imagine (?:you're|you’re|i'm|i’m)\b)|"
-    r"\b(?:let(?:'s|’s| us) (?:all )?(?:pretend|role-?\s?play)|(?:do|start|play|try) (?:a |some )?role-?\s?play|"
+    rf"\b(?:{_LETS} (?:all )?(?:pretend|role-?\s?play)|(?:do|start|play|try) (?:a |some )?role-?\s?play|"
     r"we are (?:now )?playing (?:a |the )?(?:game|part|role)s?|"
-    r"^\W*role-?\s?play\b|\b(?:act as|you are|be) (?:my|a|an|the) [\w ]{1,30}(?:,| and) i(?:['’]m| am|['’]ll be| will be) (?:a|an|the|your|called)\b|"
-    r"let(?:'s|’s| us) play\b[^\n.!?]{0,60}[:,;-] ?(?:i'm|i’m|im|i am|i'll|i’ll|you're|you’re|you are|you be|i be)\b|you play (?:a|an|the|my) \w)|"
-    r"\byou(?:['’]re| are|['’]ll be| be| will be) (?:a|an|the|my) [\w ]{1,30}(?:,| and) i(?:['’]m|['’]ll| am| be| will be| play)\b|"
+    r"^\W*role-?\s?play\b|\b(?:act as|you are|be) (?:my|a|an|the) [\w ]{1,30}(?:,| and) i(?:['’]?m| am|['’]ll be| will be) (?:a|an|the|your|called)\b|"
+    rf"{_LETS} play\b[^\n.!?]{{0,60}}[:,;-] ?(?:i'm|i’m|im|i am|i'll|i’ll|you're|you’re|you are|you be|i be)\b|you play (?:a|an|the|my) \w)|"
+    r"\byou(?:['’]re| are|['’]ll be| be| will be) (?:a|an|the|my) [\w ]{1,30}(?:,| and) i(?:['’]?m|['’]ll| am| be| will be| play)\b|"
     r"\bi(?:['’]m|['’]ll be| am| will be| play) (?:a|an|the|your) [\w ]{1,30}(?:,| and) you(?:['’]re|['’]ll| are| be| play)\b|"
-    r"\blet(?:'s|’s| us) (?:write|tell|make up|invent) (?:a|an|the|each other) (?:\w+ ){0,2}(?:story|stories|tale|scene|dialogue)\b|"
+    rf"\b{_LETS} (?:write|tell|make up|invent) (?:a|an|the|each other) (?:\w+ ){{0,2}}(?:story|stories|tale|scene|dialogue)\b|"
     r"\b(?:mock|practi[cs]e) interview\b",
     re.IGNORECASE,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
-from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.changes import FindChanges, find_changes, plain_correction, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
@@ -21,7 +21,7 @@ from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import is_namesake, people
 from recollect.jobs.extraction.plans import end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
-from recollect.jobs.extraction.rules import RuleMatch, matches, relation_and_name, subject_name
+from recollect.jobs.extraction.rules import RuleMatch, matches, predicate_of, relation_and_name, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import instruction_of
 from recollect.jobs.extraction.statement_modality import confidence_factor, is_reported, stated_part
@@ -53,8 +53,6 @@ _WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
 _PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
 #: Ranges that the words of a date mean with a smaller probability are not kept for the search.
 _DATE_PROBABILITY_MIN = 0.1
-#: Verbs of predicates whose plural is not the verb without its `s`.
-_PLURALS = {"has": "have", "is": "are", "studies": "study"}
 #: Characters of a message from which on its processor time is measured, and sentences after which it is: the clock may
 #: take as long as some sentences.
 _TIMED_CHARS_MIN = 1_000
@@ -71,8 +69,8 @@ _SAID_FIELDS = ("subject", "predicate", "object", "key", "value", "about", "name
 _NAMING_KINDS = ("entities", "relationships")
 #: Share of the words of a statement that another item of the sentence has, so that both say the same.
 _SAME_SHARE = 0.6
-#: Probability that a sentence is worth keeping from which on its facts and preferences are kept, without and with
-#: vectors. `I love the colours` and `I need to sit` have less: of 18 likes in held-out voices 5 of 5 preferences and 1 of
+#: Probability that a sentence is worth keeping from which on its facts and preferences are kept, by words alone and where
+#: sentences are embedded: more than a reaction. `I love the colours` and `I need to sit` have less: of 18 likes in held-out voices 5 of 5 preferences and 1 of
 #: 13 reactions have it; of 111 facts of 120 chats 9 have less, and none of them is worth keeping.
 _KEPT_MIN = {"facts": (0.0, 0.15), "preferences": (0.05, 0.2)}
 #: What takes back the sentence before it.
@@ -163,7 +161,7 @@ def extract_by_rules(
         if not sentence.is_question:
             pairs = read_pairs if index < _PAIRED_MAX else None
             find = partial(find_changes, vectors=vectors, read_pairs=pairs)
-            items += _read_sentence(message, sentence, before, find, read[index])
+            items += _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
         to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
         if not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
@@ -306,14 +304,18 @@ def _read_sentence(
     before: list[PriorStatement],
     find: FindChanges,
     read: Sequence[ReadClause],
+    *,
+    embeds: bool,
 ) -> Iterator[ExtractedItem]:
     """Yield the correction of a sentence, or else its facts, preferences and people.
 
     Parameters:
         read: the clauses of the sentence.
+        embeds: whether the sentences that may state something are embedded.
     """
     text = _ELLIPSIS.sub(r"\1and I ", sentence.text)
-    items = [it for it in _items(message, text, before) if _says_something(it.kind, read)]
+    likely = max((part.keep for part in read), default=0.0)
+    items = [it for it in _items(message, text, before) if likely >= _KEPT_MIN[it.kind][embeds]]
     facts = [extracted.item for extracted in items if extracted.kind == "facts"]
     changes = [*_changes(message, sentence.text, facts, before, find, read)]
     if any(extracted.kind == "corrections" for extracted in changes):
@@ -332,11 +334,6 @@ def _read_sentence(
             yield ExtractedItem(kind, item | {"source_events": [message.event_id]})
 
 
-def _says_something(kind: str, read: Sequence[ReadClause]) -> bool:
-    """Return whether the reader takes a sentence for more than a reaction."""
-    return any(part.keep >= _KEPT_MIN[kind][part.has_vector] for part in read)
-
-
 def _items(message: IncomingMessage, text: str, before: Sequence[PriorStatement]) -> Iterator[ExtractedItem]:
     """Yield the facts and preferences of the patterns."""
     for match in matches(text):
@@ -350,7 +347,7 @@ def _items(message: IncomingMessage, text: str, before: Sequence[PriorStatement]
         if match.rule.kind == "fact" and match.object:
             yield _item(message, match, factor, before)
         elif match.rule.kind == "preference" and factor == 1:
-            yield from _preferences(message, text, match)
+            yield from _preferences(message, text, match, before)
 
 
 def _may_be_subject(words: str, text: str) -> bool:
@@ -362,16 +359,21 @@ def _may_be_subject(words: str, text: str) -> bool:
     return is_talk(text)
 
 
-def _preferences(message: IncomingMessage, text: str, match: RuleMatch) -> Iterator[ExtractedItem]:
-    """Yield the preferences of a match."""
-    subject = subject_name(message.speaker, match.subject)
+def _preferences(
+    message: IncomingMessage, text: str, match: RuleMatch, before: Sequence[PriorStatement]
+) -> Iterator[ExtractedItem]:
+    """Yield the preferences of a match; what another person likes is a fact about that person."""
+    is_own = subject_name(message.speaker, match.subject) == message.speaker
     for value, object in stated_preferences(text, match):
+        if not is_own:
+            yield _item(message, replace(match, predicate=value, object=object), 1.0, before)
+            continue
         yield ExtractedItem(
             "preferences",
             {
                 "category": category_of(object),
                 "key": object,
-                "value": value if subject == message.speaker else f"{subject} {value}",
+                "value": value,
                 "subject": message.speaker,
                 "strength": match.rule.confidence,
                 "source_events": [message.event_id],
@@ -381,15 +383,10 @@ def _preferences(message: IncomingMessage, text: str, match: RuleMatch) -> Itera
 
 def _item(message: IncomingMessage, match: RuleMatch, factor: float, before: Sequence[PriorStatement]) -> ExtractedItem:
     """Return the fact of a match."""
-    subject = subject_name(message.speaker, match.subject)
-    introduced = relation_and_name(match.subject)
-    if introduced is not None and is_namesake(message.speaker, *introduced, before):
-        # The name is another person's.
-        subject = f"{message.speaker}'s {introduced[0]}"
-    predicate = _plural(match.predicate) if _is_plural(match.subject) else match.predicate
+    subject = _subject(message.speaker, match.subject, before)
     item: Item = {
         "subject": subject,
-        "predicate": predicate,
+        "predicate": predicate_of(match),
         "object": match.object,
         "confidence": round(match.rule.confidence * factor, 3),
     }
@@ -401,16 +398,12 @@ def _item(message: IncomingMessage, match: RuleMatch, factor: float, before: Seq
     return ExtractedItem("facts", item)
 
 
-def _is_plural(subject: str) -> bool:
-    """Return whether a subject is several people: `my parents`; of `we`, the facts are about the speaker."""
-    return subject.casefold().split()[-1] in vocabulary.PLURAL_NOUNS
-
-
-def _plural(predicate: str) -> str:
-    """Return a predicate with its verb in the plural: `live in` for `lives in`."""
-    verb, _, rest = predicate.partition(" ")
-    plural = _PLURALS.get(verb) or (verb.removesuffix("s") if verb.endswith("s") else verb)
-    return f"{plural} {rest}".strip()
+def _subject(speaker: str, words: str, before: Sequence[PriorStatement]) -> str:
+    """Return whom the words of a subject mean; a name that another person has is left out: `Ann's nephew`."""
+    introduced = relation_and_name(words)
+    if introduced is not None and is_namesake(speaker, *introduced, before):
+        return f"{speaker}'s {introduced[0]}"
+    return subject_name(speaker, words)
 
 
 def _changes(
@@ -446,5 +439,5 @@ def _changes(
         yield ExtractedItem(correction[0], correction[1] | source)
         return
     for item in find_endings(own, stated[-1] if stated else None):
-        subject = {"subject": subject_name(message.speaker, item.pop("who"))}
+        subject = {"subject": _subject(message.speaker, item.pop("who"), before)}
         yield ExtractedItem("endings", subject | item | source)

@@ -91,6 +91,9 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 Kind = Literal["fact", "preference"]
 
+#: Verbs of predicates whose plural is not the verb without its `s`.
+_PLURALS = {"has": "have", "is": "are", "studies": "study"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
@@ -285,3 +288,15 @@ def subject_name(speaker: str, words: str) -> str:
     if relation is None:
         return words
     return relation["name"] or f"{speaker}'s {relation['relation']}"
+
+
+def predicate_of(match: RuleMatch) -> str:
+    """Return the predicate of a match, in the plural after several people: `live in` of `my parents`.
+
+    Of `we`, the facts are about the speaker.
+    """
+    if match.subject.casefold().split()[-1] not in vocabulary.PLURAL_NOUNS:
+        return match.predicate
+    verb, _, rest = match.predicate.partition(" ")
+    plural = _PLURALS.get(verb) or (verb.removesuffix("s") if verb.endswith("s") else verb)
+    return f"{plural} {rest}".strip()

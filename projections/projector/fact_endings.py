@@ -28,12 +28,12 @@ _NEGATED = re.compile(r"\b(?:not|never|no)\b")
 _ENDABLE_TYPES = ("fact", "decision", "problem", "task")
 
 _ADD = """
-INSERT INTO fact_endings (id, subject, predicates, types, about, object, kind, at_us, voice, source_events)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO fact_endings (id, subject, predicates, types, about, object, kind, at_us, voice, probability, source_events)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _AFTER = """
 SELECT key, id, subject, predicates, types, about, object, kind, at_us, voice, source_events FROM fact_endings
-WHERE subject = ? AND at_us >= ? ORDER BY at_us DESC, key DESC LIMIT ?
+WHERE subject = ? AND at_us >= ? AND probability = 1 ORDER BY at_us DESC, key DESC LIMIT ?
 """
 _OF_SOURCE = """
 SELECT key, id, source_events FROM fact_endings
@@ -90,10 +90,12 @@ class Ending:
     voice: str
     #: The events that say so.
     source_events: tuple[str, ...]
+    #: That it is so. What may have ended, with less than 1, stays, and is shown with what was said later.
+    probability: float = 1.0
 
     @classmethod
     def from_payload(cls, id: str, payload: dict[str, Any], at_us: int) -> Ending:
-        """Return the ending of an item of `facts.extracted`."""
+        """Return the ending, or the doubt, of an item of `facts.extracted`."""
         return cls(
             id=id,
             subject=normalised(payload["subject"]),
@@ -105,6 +107,7 @@ class Ending:
             at_us=at_us,
             voice=voice_of(payload["subject"], payload.get("stated_by")),
             source_events=tuple(payload.get("source_events", ())),
+            probability=payload.get("probability", 1.0),
         )
 
     def value_of(self, value: str) -> str | None:
@@ -178,7 +181,11 @@ class FactEndings:
         lists: list[Sequence[str]] = [ending.predicates, ending.types, sorted(ending.about), ending.source_events]
         *texts, sources = [orjson.dumps(list(values)).decode() for values in lists]
         self._connection.execute(
-            _ADD, (ending.id, ending.subject, *texts, ending.object, ending.kind, ending.at_us, ending.voice, sources)
+            _ADD,
+            (
+                *(ending.id, ending.subject, *texts, ending.object, ending.kind, ending.at_us, ending.voice),
+                *(ending.probability, sources),
+            ),
         )
 
     def end_relationships(self, ending: Ending) -> None:

@@ -123,6 +123,8 @@ def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
         batch.deferred.add(event, lambda right=right: batch.facts.correct(event, right))
     for number, ending in enumerate(payload.get("endings", ())):
         _end_facts(batch, event, f"{event.id}#e{number}", ending)
+    for number, doubt in enumerate(payload.get("doubts", ())):
+        _doubt_facts(batch, event, f"{event.id}#d{number}", doubt)
     for number, preference in enumerate(payload.get("preferences", ())):
         _upsert_preference(batch, event, f"{event.id}#p{number}", preference, extracted=True)
     for number, relationship in enumerate(payload.get("relationships", ())):
@@ -249,6 +251,12 @@ def _end_facts(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[s
     """End the facts, preferences and relationships that an ending speaks of, later in the batch."""
     ending = Ending.from_payload(id, payload, said_us(event, payload))
     batch.deferred.add(event, lambda: _end(batch, event, ending))
+
+
+def _doubt_facts(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
+    """Keep later in the batch what may have ended or changed a memory, which stays as it is."""
+    doubt = Ending.from_payload(id, payload, said_us(event, payload))
+    batch.deferred.add(event, lambda: batch.endings.add(doubt))
 
 
 def _end(batch: WriteBatch, event: RecordedEvent, ending: Ending) -> None:

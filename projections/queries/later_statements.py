@@ -1,6 +1,7 @@
-"""Later statements: the events that ended or replaced what a message said, by the id of the message's event.
+"""Later statements: the events that ended or replaced what a message said, or may have, by the id of its event.
 
-A message is evidence and stays as it is. What was said later is shown with it, so that a reader sees both.
+A message is evidence and stays as it is. What was said later is shown with it, so that a reader sees both. What is in
+doubt is found by the id of the memory, too, which holds.
 """
 
 from __future__ import annotations
@@ -49,10 +50,27 @@ UNION SELECT relationships.id, fact_endings.source_events, at_us, '[]'
 FROM relationships JOIN fact_endings ON fact_endings.id = ended_by
 ORDER BY id, at_us
 """
+# The memories that hold and may have changed since they were said last, with what says so: the newest of those that are
+# likely last, or else the likeliest. A topic is subject and predicate, and who says it of others, after a control sign.
+_DOUBTS = """
+WITH doubts AS (SELECT * FROM fact_endings WHERE probability < 1)
+SELECT facts.id, facts.source_events, doubts.about, doubts.source_events AS doubted_by, at_us,
+    min(probability, 0.75) AS chance
+FROM doubts JOIN json_each(doubts.predicates) AS named
+JOIN facts ON facts.topic = doubts.subject || '|' || named.value || iif(voice = '', '', char(30) || voice)
+    AND facts.value = doubts.object
+WHERE facts.status IN ('active', 'stale') AND at_us > updated_at_us
+UNION ALL SELECT preferences.id, preferences.source_events, doubts.about, doubts.source_events, at_us,
+    min(probability, 0.75)
+FROM doubts JOIN preferences ON preferences.subject = doubts.subject
+    AND trim(lower(value), ' .,;:!?"“”‘’()') = doubts.object
+WHERE predicates = '[]' AND status IN ('active', 'stale') AND at_us > updated_at_us
+ORDER BY chance, at_us
+"""
 
 
 class LaterStatement(NamedTuple):
-    """What ended or replaced a statement."""
+    """What ended or replaced a statement, or may have."""
 
     #: The id of the event that says so: a message, or the correction of a producer.
     source_event: str
@@ -64,6 +82,8 @@ class LaterStatement(NamedTuple):
     line: str
     #: Stems of what an ending names, one of which a message has that it ends; empty: it names nothing.
     names: frozenset[str] = frozenset()
+    #: Whether it only may have changed the statement, which holds.
+    is_doubt: bool = False
 
 
 #: The source events of an ending, its time, and the stems of what it names.
@@ -71,12 +91,15 @@ _Ending = tuple[list[str], int, frozenset[str]]
 
 
 def later_statements(connection: apsw.Connection) -> dict[str, LaterStatement]:
-    """Return the newest statement that ended or replaced one of an event, by the id of that event."""
+    """Return the newest statement that ended or replaced one of an event, by the id of that event.
+
+    What may have changed one is there by the id of the memory, too. It gives way to what surely did.
+    """
     endings = {
         row["id"]: (orjson.loads(row["source_events"]), row["at_us"], frozenset(orjson.loads(row["names"])))
         for row in fetch_dicts(connection, _ENDINGS)
     }
-    later: dict[str, LaterStatement] = {}
+    later = _doubts(connection)
     for query in (_FACTS, _PREFERENCES, _RELATIONSHIPS):
         rows = {row["id"]: row for row in fetch_dicts(connection, query)}
         for row in rows.values():
@@ -84,8 +107,21 @@ def later_statements(connection: apsw.Connection) -> dict[str, LaterStatement]:
             if statement is None:
                 continue
             for source in orjson.loads(row["source_events"]):
-                if source != statement.source_event and (source not in later or later[source].at_us < statement.at_us):
+                other = later.get(source)
+                is_newest = other is None or other.is_doubt or other.at_us < statement.at_us
+                if is_newest and source != statement.source_event:
                     later[source] = statement
+    return later
+
+
+def _doubts(connection: apsw.Connection) -> dict[str, LaterStatement]:
+    """Return the statements that may have changed a memory that holds, by its id and those of its events."""
+    later: dict[str, LaterStatement] = {}
+    for row in fetch_dicts(connection, _DOUBTS):
+        source = orjson.loads(row["doubted_by"])[0]
+        about = " ".join(orjson.loads(row["about"]))
+        statement = LaterStatement(source, row["at_us"], about, "", is_doubt=True)
+        later |= {id: statement for id in (row["id"], *orjson.loads(row["source_events"])) if id != source}
     return later
 
 

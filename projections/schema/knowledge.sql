@@ -94,6 +94,7 @@ CREATE TABLE fact_endings (
     kind          TEXT    NOT NULL,      -- end, retract
     at_us         INTEGER NOT NULL,
     voice         TEXT    NOT NULL,      -- who says it of somebody else, normalised; empty: the subject, or a producer
+    probability   REAL    NOT NULL,      -- below 1: it may have ended, and stays
     source_events TEXT    NOT NULL       -- JSON list of event ids
 ) STRICT;
 CREATE INDEX fact_endings_by_subject ON fact_endings (subject, at_us);

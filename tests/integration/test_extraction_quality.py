@@ -58,7 +58,7 @@ def read_all(said: list[str]) -> list[str]:
         )
     # Endings end only what the memory holds; `test_endings.py` shows which. What no rule reads is in the words of its
     # speaker; `test_reader_labels.py` shows how much of it is worth keeping.
-    by_rules = (item for item in found if item.kind != "endings" and item.item.get("predicate") != SAYS)
+    by_rules = (item for item in found if item.kind not in ("endings", "doubts") and item.item.get("predicate") != SAYS)
     # A date is found by each range that it may mean.
     return [*dict.fromkeys(one for item in by_rules for one in shown(item))]
 

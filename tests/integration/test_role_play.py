@@ -79,3 +79,14 @@ def test_a_pronoun_is_no_person_of_the_conversation(memory: Recollect) -> None:
 def test_what_marks_the_end_of_a_play_ends_it(begin: str, end: str, memory: Recollect) -> None:
     messages = [begin, "I live in Lagos.", "I am a plumber.", end, "I live in Porto."]
     assert facts(memory, messages) == {"user lives in Porto"}
+
+
+def test_who_ends_a_play_or_speaks_of_one_goes_on_as_himself(memory: Recollect) -> None:
+    stated = facts(
+        memory,
+        ["lets roleplay. you're a barkeep, im a dwarf"],
+        ["I live under the mountain"],
+        ["ok stop the roleplay. I live in Bath"],
+        ["We go roleplaying with friends. I work at Siemens"],
+    )
+    assert stated == {"user lives in Bath", "user works at Siemens"}

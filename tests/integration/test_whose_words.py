@@ -358,3 +358,40 @@ def test_a_name_or_a_pronoun_has_one_reading_or_none(messages: list[str], wrong:
     relations = memory.list("n", "relationships", limit=50)["items"]
     said = [*_facts(memory, "n"), *(f"{item['type']} {item['target']}" for item in relations)]
     assert [words for words in said if words.endswith(wrong)] == []
+
+
+def test_what_others_like_replaces_no_preference_and_names_who_says_it(memory: Recollect) -> None:
+    _tell(memory, "n", ("Amy", "I love sushi"), ("Bob", "I hate sushi"), ("Bob", "my wife loves sushi"))
+    _tell(memory, "n2", ("Amy", "I love olives"), ("Bob", "Amy hates olives"))
+    held = [item for item in memory.list("n", "preferences")["items"] if item["status"] == "active"]
+    assert {(item["subject"], item["value"]) for item in held} == {("Amy", "likes"), ("Bob", "dislikes")}
+    assert _facts(memory, "n")["Bob's wife likes sushi"] == "active"
+    context = memory.retrieve("n2", "what does Amy think of olives?", speaker="Bob").context
+    assert "- Amy hates olives" not in context
+    assert "- Amy dislikes olives" not in context
+
+
+def test_what_one_of_two_namesakes_leaves_is_not_the_others(memory: Recollect) -> None:
+    _tell(
+        memory,
+        "n",
+        ("Pat", "My son Leo works at Ikea."),
+        ("Pat", "My nephew Leo works at Volvo."),
+        ("Pat", "My nephew Leo quit Volvo."),
+    )
+    assert _facts(memory, "n")["Leo works at Ikea"] == "active"
+    assert _facts(memory, "n")["Pat's nephew works at Volvo"] == "ended"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "can you make this friendlier?\n\nHi Sandra,\nI live at Lindenweg 4 now, please send the forms there.\nBest, Thomas",
+        "what do I answer?\n\nFrom: Gitte\nHi love, I'm pregnant with twins and I live at Lindenweg 4.\nxx Gitte",
+    ],
+)
+def test_a_session_is_not_about_what_was_pasted_into_it(pasted: str, memory: Recollect) -> None:
+    _tell(memory, "n", ("Uwe", "we painted the kitchen yellow today, looks great"), ("Uwe", pasted))
+    start = memory.retrieve("n", "hello there", speaker="Uwe", mode="passive", session_id="new").context
+    assert "kitchen" in start
+    assert "Lindenweg" not in start

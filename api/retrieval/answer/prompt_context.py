@@ -342,8 +342,6 @@ def _notes(item: Item) -> str:
         notes.append(f"outdated: replaced by {single_line(item.replaced_by)}")
     elif item.contradicted_by is not None:
         notes.append(f"contradicted by {single_line(item.contradicted_by)}")
-    elif item.later is not None:
-        notes.append(_later_note(item.later))
     elif item.valid_until_us is not None and item.outdated:
         notes.append(f"until {day(item.valid_until_us, item.utc_offset)}")
     elif item.unconfirmed_since_us is not None:
@@ -352,6 +350,8 @@ def _notes(item: Item) -> str:
         notes.append(f"since {month(item.valid_from_us, item.utc_offset)}")
     elif item.stated_at_us is not None:
         notes.append(f"said {day(item.stated_at_us, item.utc_offset)}")
+    if item.later is not None:
+        notes.append(_later_note(item.later))
     if item.kind in ("fact", "relationship") and item.confidence < _CERTAIN_MIN:
         notes.append(f"confidence: {item.confidence:.2f}")
     return f" ({'; '.join(notes)})" if notes else ""

@@ -1,0 +1,103 @@
+"""Doubts: what a later message may have changed stays, and is shown with the words of that message."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from support.events import Event, message
+
+from recollect import Recollect
+from recollect.api.settings import load_settings
+from recollect.events.validation import drafts
+from recollect.jobs.extraction.changes import find_changes
+from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.reading_encoder import pair_reader
+from recollect.projections.projection_settings import CHANGES_MODEL
+from recollect.projections.queries.knowledge_queries import PriorStatement
+
+Tell = Callable[..., None]
+_START = datetime(2026, 1, 5, 10, tzinfo=UTC)
+_HARP = "Lotte is 9 and she plays the harp"
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Generator[Recollect]:
+    settings = load_settings(data=tmp_path, embedding_model="none")
+    with Recollect(settings=settings, workers=False, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC)) as memory:
+        yield memory
+
+
+@pytest.fixture
+def tell(memory: Recollect) -> Tell:
+    """Append events, derived ones too, a day after each other."""
+    days = itertools.count()
+
+    def tell(*events: Event) -> None:
+        for event in events:
+            at = _START + timedelta(days=next(days))
+            memory.parts.log.append("a", drafts([{"occurred_at": at} | event]))
+
+    return tell
+
+
+def extracted(source: str, **items: list[dict[str, object]]) -> Event:
+    sourced = {kind: [item | {"source_events": [source]} for item in of_kind] for kind, of_kind in items.items()}
+    return {"type": "facts.extracted", "payload": {"source_events": [source], "extractor": "rules"} | sourced}
+
+
+_HOME: dict[str, object] = {"subject": "Ann", "predicate": "lives in", "object": "Berlin"}
+_DOUBT: dict[str, object] = {"subject": "Ann", "predicates": ["lives in"], "object": "Berlin", "probability": 0.6}
+_SAID = [
+    message("I live in Berlin", id="m1", name="Ann"),
+    extracted("m1", facts=[_HOME]),
+    message("we got the keys in Milan", id="m2", name="Ann"),
+    extracted("m2", doubts=[_DOUBT | {"about": "we got the keys in Milan"}]),
+]
+_NOTE = 'later, 2026-01-07: "we got the keys in Milan"'
+
+
+def shown(memory: Recollect) -> str:
+    return memory.retrieve("a", "where does Ann live, Berlin?", gate=False, kinds={"fact"}).context
+
+
+def test_what_may_have_changed_holds_and_is_shown_with_what_was_said_later(memory: Recollect, tell: Tell) -> None:
+    tell(*_SAID)
+    assert [fact["status"] for fact in memory.list("a", "facts")["items"]] == ["active"]
+    assert f"Ann lives in Berlin (said 2026-01-05; {_NOTE})" in shown(memory)
+
+
+def test_what_is_said_again_after_a_doubt_is_in_doubt_no_more(memory: Recollect, tell: Tell) -> None:
+    tell(*_SAID, message("still in Berlin", id="m3", name="Ann"), extracted("m3", facts=[_HOME]))
+    assert _NOTE not in shown(memory)
+
+
+def test_a_doubt_goes_with_its_message(memory: Recollect, tell: Tell) -> None:
+    tell(*_SAID)
+    memory.forget("a", "m2")
+    assert "Milan" not in shown(memory)
+    assert "Ann lives in Berlin" in shown(memory)
+
+
+def test_of_several_doubts_a_likely_one_is_shown(memory: Recollect, tell: Tell) -> None:
+    unlikely = _DOUBT | {"probability": 0.5, "about": "Berlin was cold"}
+    tell(*_SAID, message("Berlin was cold", id="m3", name="Ann"), extracted("m3", doubts=[unlikely]))
+    assert _NOTE in shown(memory)
+
+
+def test_nobody_brings_the_words_of_another_person_into_doubt(memory: Recollect, tell: Tell) -> None:
+    by_ben = _DOUBT | {"about": "we got the keys in Milan", "stated_by": "Ben"}
+    tell(*_SAID[:2], message("we got the keys in Milan", id="m2", name="Ben"), extracted("m2", doubts=[by_ben]))
+    assert "later" not in shown(memory)
+
+
+def test_a_statement_of_several_parts_is_brought_into_doubt_by_a_change_of_one(embedder: SentenceEmbedder) -> None:
+    said = PriorStatement(session_id=None, speaker="Ann", subject="Ann", predicate="says", object=_HARP, kind=None)
+    read_pairs = pair_reader(CHANGES_MODEL, embedder)
+    [(kind, item)] = find_changes(
+        "Lotte stopped the harp", "Ann", [said], vectors=embedder.embed, read_pairs=read_pairs
+    )
+    assert (kind, item["object"]) == ("doubts", _HARP)
