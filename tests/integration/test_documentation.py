@@ -82,7 +82,13 @@ def chat_server() -> Generator[OpenAiServer]:
         yield server
 
 
-@pytest.mark.parametrize("page", [name_of(page) for page in pages()])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(name, marks=() if name in REAL_MODEL_PAGES else pytest.mark.long)
+        for name in map(name_of, pages())
+    ],
+)
 def test_every_block_of_a_page_runs(page: str, tmp_path: Path, shims: Path, request: pytest.FixtureRequest) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as free:
