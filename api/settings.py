@@ -25,6 +25,8 @@ _logger = logging.getLogger(__name__)
 _OTHER_VARIABLES = ("NAMESPACE", "TOKEN")
 #: Similarity of two names from which one may be meant by the other: one of three letters may differ.
 _NEAR_RATIO = 0.66
+#: Settings that are named for an unknown variable.
+_NEAR_MAX = 3
 #: Unknown variables that this process has warned of.
 _warned: set[str] = set()
 
@@ -329,8 +331,11 @@ def unknown_variables() -> dict[str, str]:
         prefix, _, name = variable.upper().partition("_")
         if prefix != "RECOLLECT" or name in settings or name in _OTHER_VARIABLES or name.startswith("TEST_"):
             continue
-        near = get_close_matches(name, settings, n=1, cutoff=_NEAR_RATIO)
-        advice = f"did you mean RECOLLECT_{near[0]}?" if near else "docs/reference/settings.md lists the settings"
+        # Of several, letters do not say which one is meant: BUDGET_TOKENS is nearest to REFLECT_TOKENS.
+        near = [
+            f"RECOLLECT_{setting}" for setting in get_close_matches(name, settings, n=_NEAR_MAX, cutoff=_NEAR_RATIO)
+        ]
+        advice = f"did you mean {' or '.join(near)}?" if near else "docs/reference/settings.md lists the settings"
         unknown[variable] = f"{variable} is not a setting and has no effect; {advice}"
     return unknown
 

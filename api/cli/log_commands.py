@@ -131,8 +131,8 @@ def restore(
     from recollect.api.folder_locks import serving_lock  # noqa: PLC0415
     from recollect.events.backends.open_log import open_log  # noqa: PLC0415
     from recollect.events.encryption.key_store import open_key_store  # noqa: PLC0415
+    from recollect.events.integrity.backup import events_without_key, restore_keys  # noqa: PLC0415
     from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
-    from recollect.events.integrity.backup import restore_keys  # noqa: PLC0415
     from recollect.events.integrity.log_identity import read_log_id, write_log_id  # noqa: PLC0415
 
     log = _log_file(context)
@@ -141,6 +141,7 @@ def restore(
     store = key_file.path
     before = read_log_id(settings.storage.data)
     key_store = None if without_keys else keys or store
+    unreadable = 0
     with serving_lock(settings.storage.data), progress_bars() as progress:
         try:
             events = restore_log(folder, log, key_store=key_store, on_progress=partial(progress.show, "copying"))
@@ -159,8 +160,11 @@ def restore(
             # A new key store says that the old one is not waited for.
             with closing(key_file), key_file.transaction():
                 pass
+        unreadable = sum(events_without_key(log, store).values())
         repeated = _repeat_erasures(context)
     echo(f"{events} events, verified, are in {log}")
+    if unreadable:
+        echo(f"warning: {unreadable} of them cannot be read: {store} does not have their keys", err=True)
     if repeated:
         echo(f"{repeated} erasures that the backup did not have were repeated")
     echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from recollect.api.exporters.exported_rows import ExportedRows, Row, is_valid, speaker_of
+from recollect.api.exporters.exported_rows import ExportedRows, Row, is_current, is_valid, speaker_of
 from recollect.api.exporters.markdown_text import escaped, escaped_key, one_line, reference, unescaped
 from recollect.projections.projector.predicates import canonical, has_one_value
 
-#: The kind of a line: a fact, a preference, an episode.
-LineKind = Literal["f", "p", "e"]
+#: The kind of a line: a fact, a preference, an episode, a relationship, a procedure.
+LineKind = Literal["f", "p", "e", "r", "w"]
 _HEADER = re.compile(
     r"^<!-- recollect memory-md namespace=(?P<namespace>[\w.:@-]{1,200})(?: log=(?P<log>[\w-]{1,64}))?"
     r" version=(?P<version>\d{1,12}) "
 )
 _LINE = re.compile(
     r"^\s{0,3}[-*] (?P<text>.*?)\s{0,4}"
-    r"<!-- recollect:(?P<kind>[fpe]):(?P<ref>[0-9a-f]{16}):(?P<hash>[0-9a-f]{8})"
+    r"<!-- recollect:(?P<kind>[fperw]):(?P<ref>[0-9a-f]{16}):(?P<hash>[0-9a-f]{8})"
     r"(?P<values>(?: [a-z_]{1,20}=[\w.:+-]{1,40}){0,12}) -->\s*$"
 )
 _KEYED = re.compile(r"^\*\*(?P<key>(?:[^*\\]|\\.)*?):\*\*(?:\s+(?P<value>.*))?$")
@@ -39,11 +39,15 @@ LOG_ID_CHARS = 12
 _VALUES: Mapping[LineKind, tuple[str, ...]] = {
     "f": ("type", "layer", "source_type", "confidence", "created_at", "valid_from", "valid_until", "pinned"),
     "p": ("category", "source_type", "strength", "created_at", "pinned"),
-    "e": ("occurred_at", "type"),
+    "e": ("occurred_at", "type", "pinned"),
+    "r": ("confidence", "created_at", "pinned"),
+    "w": ("confidence", "pinned"),
 }
 _VALUE = re.compile(r"[\w.:+-]{1,40}")
-#: Headings of USER.md.
-FACTS_HEADING, PREFERENCES_HEADING = "Facts", "Preferences"
+#: Headings of USER.md, and of the procedures in MEMORY.md.
+FACTS_HEADING, PREFERENCES_HEADING, PROCEDURES_HEADING = "Facts", "Preferences", "Procedures"
+#: Between the trigger and the steps of a procedure.
+STEP_SIGN = " → "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,23 +98,37 @@ def _user_file(rows: ExportedRows, facts: list[Row]) -> str:
     preferences = [row for row in rows.preferences if is_valid(row, rows.exported_at)]
     of_user = [row for row in facts if row["subject"] == "user"]
     lines = ["# USER.md", _header(rows), "", f"## {FACTS_HEADING}", "", *map(_fact_line, of_user)]
-    lines += _by_subject([row for row in facts if row["subject"] != "user"])
+    lines += _by_subject(_fact_lines(row for row in facts if row["subject"] != "user"))
     lines += ["", f"## {PREFERENCES_HEADING}", "", *map(_preference_line, preferences)]
     return "\n".join(lines) + "\n"
 
 
 def _memory_file(rows: ExportedRows, facts: list[Row]) -> str:
-    return "\n".join(["# MEMORY.md", _header(rows), *_by_subject(facts)]) + "\n"
+    relations = [row for row in rows.relationships if is_current(row)]
+    procedures = [row for row in rows.procedures if is_current(row)]
+    lines = ["# MEMORY.md", _header(rows)]
+    if rows.documents:
+        missing = f"the texts of {len(rows.documents)} documents, which the formats events and okf have"
+        lines += ["", f"Not in these files: {missing}."]
+    lines += ["", f"## {PROCEDURES_HEADING}", "", *map(_procedure_line, procedures)] if procedures else []
+    # The subjects come last: a line that is added at the end is about one.
+    lines += _by_subject([*_fact_lines(facts), *((row["source"], _relationship_line(row)) for row in relations)])
+    return "\n".join(lines) + "\n"
 
 
-def _by_subject(facts: list[Row]) -> list[str]:
-    """Return the lines of facts below headings of their subjects."""
-    by_subject: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in facts:
-        by_subject[row["subject"]].append(row)
+def _fact_lines(facts: Iterable[Row]) -> list[tuple[str, str]]:
+    """Return the lines of facts, each with its subject."""
+    return [(row["subject"], _fact_line(row)) for row in facts]
+
+
+def _by_subject(lines_of: list[tuple[str, str]]) -> list[str]:
+    """Return lines below headings of their subjects."""
+    by_subject: defaultdict[str, list[str]] = defaultdict(list)
+    for subject, line in lines_of:
+        by_subject[subject].append(line)
     lines: list[str] = []
     for subject, of_subject in sorted(by_subject.items()):
-        lines += ["", f"## {escaped(subject) or 'Unnamed'}", "", *map(_fact_line, of_subject)]
+        lines += ["", f"## {escaped(subject) or 'Unnamed'}", "", *of_subject]
     return lines
 
 
@@ -135,6 +153,15 @@ def _preference_line(row: Row) -> str:
     whose = f"{row['subject']}, " if row.get("subject") not in (None, "", "user") else ""
     text = f"**{escaped_key(whose + str(row['name']))}:** {escaped(row['value'])}"
     return _line("p", row, text, f" whose={len(one_line(whose)) - 1}" if whose else "")
+
+
+def _relationship_line(row: Row) -> str:
+    return _line("r", row, f"**{escaped_key(row['type'])}:** {escaped(row['target'])}")
+
+
+def _procedure_line(row: Row) -> str:
+    text = STEP_SIGN.join([row["trigger"], *row["steps"]])
+    return _line("w", row, f"**{escaped_key(row['name'])}:** {escaped(text)}")
 
 
 def _episode_line(row: Row) -> str:
@@ -181,7 +208,7 @@ def _generated(number: int, heading: str | None, match: re.Match[str]) -> ViewLi
     ended = _ENDED.match(match["text"])
     text = match["text"] if ended is None else ended["text"]
     keyed = _KEYED.match(text)
-    kind: LineKind = match["kind"]  # pyright: ignore[reportAssignmentType] -- one of the three letters
+    kind: LineKind = match["kind"]  # pyright: ignore[reportAssignmentType] -- one of the letters
     return ViewLine(
         number=number,
         heading=heading,

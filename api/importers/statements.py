@@ -12,6 +12,7 @@ from typing import Any
 
 from recollect.api.importers.records import IMPORTED_CONFIDENCE
 from recollect.events.limits import NAME_CHARS_MAX
+from recollect.jobs.extraction.name_lexicon import lists_of
 from recollect.projections.projector.predicates import canonical
 
 #: Attributes of persons: what `Name: Ann` and `Name is Ann` say. Keys such as `Status` may be about anything.
@@ -46,7 +47,7 @@ _VERB = re.compile(
     r"\s{1,4}(?P<value>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
-#: A sentence about a person or a thing by name: `Ann works at …`. Words that begin other sentences are no names.
+#: A sentence about a person or a thing by name: `Ann works at …`. Words that begin other sentences are not names.
 _NAMED = re.compile(
     r"^(?!(?:The|A|An|This|That|These|It|Its|There|He|She|They|We|I|You|His|Her|Their|My|Our|If|When|What|Who|How)\b)"
     r"(?P<name>[^\W\d_a-z][\w'-]{1,40}(?: [^\W\d_a-z][\w'-]{1,40}){0,2}) (?P<rest>[^\W\d_A-Z].*)$",
@@ -55,6 +56,7 @@ _NAMED = re.compile(
 _MARKS = re.compile(r"\*\*|__|`")
 #: A value in italics is a hint of a template, such as `_(optional)_`.
 _HINT = re.compile(r"^(?:_[^_]*_|\*[^*]*\*)$")
+_IS = re.compile(r"^(?:is|are) (?=\S)", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 
 
@@ -83,7 +85,8 @@ def keyed_statement(text: str, subject: str) -> dict[str, Any] | None:
     keyed = _KEY.match(text.strip())
     if keyed is None:
         return None
-    key, value = (keyed["bold"] or keyed["plain"]).strip(), _plain(keyed["value"])
+    # `Diet: is vegan` has the verb twice.
+    key, value = (keyed["bold"] or keyed["plain"]).strip(), _IS.sub("", _plain(keyed["value"]))
     return _triple(subject, f"{key.casefold()} is", value) if key and value and not is_hint(value) else None
 
 
@@ -122,10 +125,15 @@ def statement(text: str, subject: str, *, is_of_user: bool = True) -> dict[str, 
     if bare is not None and bare["verb"].casefold() != "is":
         return _triple(subject, bare["verb"].casefold(), bare["value"])
     named = _NAMED.match(plain)
-    said = None if named is None else _VERB.match(named["rest"])
+    said = None if named is None or _is_common(named["name"]) else _VERB.match(named["rest"])
     if named is not None and said is not None:
         return _triple(named["name"], said["verb"].casefold(), said["value"])
     return None
+
+
+def _is_common(name: str) -> bool:
+    """Return whether a capitalised word is a common one that begins a sentence, and no name: `Considering is …`."""
+    return all("w" in lists and not {"n", "p"} & {*lists} for lists in map(lists_of, name.casefold().split()))
 
 
 def _is_attribute(predicate: str) -> bool:

@@ -13,7 +13,9 @@ import uuid_utils
 from recollect.api.as_of import AsOf
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.memory.chat_messages import ChatInput, chat_events
+from recollect.api.memory.edit_undo import undo_events
 from recollect.api.memory.memory_edits import (
+    UPDATED,
     MemoryChanges,
     changes_of,
     edit_drafts,
@@ -24,7 +26,6 @@ from recollect.api.memory.memory_edits import (
     new_message,
     pin_event,
     separation_event,
-    undo_events,
     update_events,
 )
 from recollect.api.pages.list_pages import find_memory
@@ -201,7 +202,7 @@ class MemoryEditing(ABC):
         """Undo an edit: the memories are exactly as before it, with value, dates, confidence, source, pin and status.
 
         What was changed later stays. A forgotten message is back with what was derived from it, without the summary of
-        its session. An update of a message is a new message: forget that one, and undo the forgetting of the old one.
+        its session. The undo of an update of a message forgets the new message, and restores the old one.
 
         Parameters:
             event_id: the id of the event that corrected, updated, ended, retracted, pinned, unpinned, invalidated or
@@ -216,14 +217,15 @@ class MemoryEditing(ABC):
         event = self.parts.log.find(check_namespace(namespace), event_id)
         if event is None:
             raise NotFound(f"namespace {namespace!r} has no event with the id {event_id!r}", field="event_id")
-        events = undo_events(self.parts.log, namespace, event, reason)
         with self._reading(namespace) as snapshot:
-            ids = [event["payload"]["event_id"] for event in events]
-            is_edit = bool(ids) and all(snapshot.memory_ids.exists("edit", id) for id in ids)
-        if not is_edit:
-            raise InvalidInput(f"an event {event.type} like this one cannot be undone", field="event_id")
-        recorded = self.append_drafts(namespace, edit_drafts(events))
-        return {"id": recorded[0].id, "undoes": event.id, "version": recorded[-1].version}
+            events = undo_events(self.parts.log, namespace, event, snapshot.memory_ids.forgotten(), reason)
+            undone = [event["payload"]["event_id"] for event in events if event["type"] == "edit.undone"]
+            if not undone or not all(snapshot.memory_ids.exists("edit", id) for id in undone):
+                raise InvalidInput(f"an event {event.type} like this one cannot be undone", field="event_id")
+            forgotten = [event["payload"]["memory_id"] for event in events if event["type"] == "memory.forgotten"]
+            rewritten = resummarised(self.parts.job_context, namespace, snapshot, forgotten) if forgotten else []
+        recorded = self.append_drafts(namespace, [*edit_drafts(events), *rewritten])
+        return {"id": recorded[len(forgotten)].id, "undoes": event.id, "version": recorded[-1].version}
 
     def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> EntityMemory:
         """Undo a merge: `alias` is the name of another entity, which has its own facts again; return the entity.
@@ -249,7 +251,7 @@ class MemoryEditing(ABC):
         """Forget a message and append it with other content, in one batch."""
         new_id = str(uuid_utils.uuid7())
         events = [
-            forget_event(memory, "updated"),
+            forget_event(memory, UPDATED),
             new_message(self.parts.log, namespace, memory, new_id, changes),
         ]
         if memory["pinned"]:

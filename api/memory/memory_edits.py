@@ -1,4 +1,4 @@
-"""Memory edits: the events that update, pin, end or forget one memory, by its kind, and those that undo them."""
+"""Memory edits: the events that update, pin, end or forget one memory, by its kind."""
 
 from __future__ import annotations
 
@@ -57,10 +57,8 @@ class MemoryChanges(TypedDict, total=False):
 
 #: The field of a payload that is the text of a memory.
 _TEXT_FIELDS = {"fact": "object", "preference": "value", "entity": "description"}
-#: The reason of an invalidation that is a part of an update.
-#: Events of the log that are read at once.
-_EVENTS_READ = 1_000
-_UPDATED = "updated"
+#: The reason of what forgets or invalidates the old form of a memory in an update.
+UPDATED = "updated"
 #: Kinds with a pin, and kinds that can end.
 _PINNABLE = frozenset(("episode", "fact", "preference", "procedure", "relationship"))
 _ENDING = _PINNABLE - {"episode"}
@@ -154,7 +152,7 @@ _UPDATES = {
 
 def _invalidated(memory: Mapping[str, Any]) -> dict[str, Any]:
     """Return the event that invalidates a memory that is updated."""
-    return {"type": "memory.invalidated", "payload": {"memory_id": memory["id"], "reason": _UPDATED}}
+    return {"type": "memory.invalidated", "payload": {"memory_id": memory["id"], "reason": UPDATED}}
 
 
 def new_message(log: EventLog, namespace: str, memory: Mapping[str, Any], id: str, changes: dict[str, Any]) -> Any:
@@ -232,40 +230,6 @@ def end_event(memory: Mapping[str, Any], ended_at: datetime | str | None, reason
         raise InvalidInput(f"a memory of the kind {memory['kind']} has no end; forget it, or update it", field="id")
     payload = {"memory_id": memory["id"], "reason": reason, "ended_at": ended_at}
     return {"type": "memory.ended", "payload": payload}
-
-
-def undo_events(log: EventLog, namespace: str, event: RecordedEvent, reason: str | None) -> list[dict[str, Any]]:
-    """Return the events that undo an edit, the last part of it first; of an undo, those that make the edit again."""
-    if event.type == "edit.undone":
-        undone = event.data()
-        payload = {"event_id": undone["event_id"], "again": not undone.get("again", False), "reason": reason}
-        return [{"type": "edit.undone", "payload": payload}]
-    if event.type == "message.added":
-        parts = _forgettings_for(log, namespace, event)
-        return [{"type": "edit.undone", "payload": {"event_id": id, "reason": reason}} for id in parts]
-    parts = [event.id]
-    before = log.read(namespace, after=event.version - 2, limit=1) if event.version > 1 else []
-    if before and before[0].type == "memory.invalidated" and before[0].causation_id == event.causation_id:
-        payload = before[0].data()
-        if payload.get("reason") == _UPDATED and payload["memory_id"] == event.causation_id:
-            parts.append(before[0].id)
-    return [{"type": "edit.undone", "payload": {"event_id": id, "reason": reason}} for id in parts]
-
-
-def _forgettings_for(log: EventLog, namespace: str, request: RecordedEvent) -> list[str]:
-    """Return the ids of the events that forgot what a message asked for; of an entity there is no undo."""
-    ids: list[str] = []
-    after = request.version
-    while events := log.read(namespace, after=after, limit=_EVENTS_READ):
-        after = events[-1].version
-        ids += [
-            event.id
-            for event in events
-            if event.type == "memory.forgotten"
-            and event.causation_id == request.id
-            and event.data().get("kind") != "entity"
-        ]
-    return ids
 
 
 def edit_drafts(events: list[dict[str, Any]]) -> list[EventDraft]:

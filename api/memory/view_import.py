@@ -19,6 +19,8 @@ from recollect.api.exporters.memory_view import (
     FACTS_HEADING,
     MARK,
     PREFERENCES_HEADING,
+    PROCEDURES_HEADING,
+    STEP_SIGN,
     ViewHeader,
     ViewLine,
     view_header,
@@ -34,11 +36,13 @@ from recollect.events.envelope import EventDraft, now_us, rfc3339
 from recollect.events.errors import InvalidInput
 from recollect.events.intake.quarantine import imported_id, with_quarantine
 
+#: The headings below which a line is about the user.
+_OF_USER = (None, FACTS_HEADING, PREFERENCES_HEADING, PROCEDURES_HEADING)
 #: The name of the format.
 FORMAT = "memory-md"
-_KINDS = {"f": "fact", "p": "preference"}
-_LISTS = {"f": "facts", "p": "preferences"}
-_VALUES = {"fact": "object", "preference": "value"}
+_KINDS = {"f": "fact", "p": "preference", "r": "relationship", "w": "procedure"}
+_LISTS = {"f": "facts", "p": "preferences", "r": "relationships", "w": "procedures"}
+_VALUES = {"fact": "object", "preference": "value", "relationship": "target"}
 
 
 def is_view(files: SourceFiles) -> bool:
@@ -153,13 +157,15 @@ class _Edit:
             )
         if not line.text:
             raise InvalidInput("the text is empty; strike the line through to end its memory", field=where)
-        change = {_VALUES[row["kind"]]: line.text}
+        change = _steps(line) if row["kind"] == "procedure" else {_VALUES[row["kind"]]: line.text}
         self._apply(row, f"{line.reference}:{line.text}", lambda: update_events(row, change))
 
     def _shown(self, row: dict[str, Any]) -> str:
         """Return the key that a line shows for a memory."""
         if row["kind"] == "fact":
             return " ".join(str(row["predicate"]).split())
+        if row["kind"] == "relationship":
+            return " ".join(str(row["type"]).split())
         whose = f"{row['subject']}, " if row.get("subject") not in (None, "", "user") else ""
         return " ".join(f"{whose}{row['name']}".split())
 
@@ -236,9 +242,21 @@ class _Edit:
             after = page["next"]
 
 
+def _steps(line: ViewLine) -> dict[str, Any]:
+    """Return the trigger and the steps of the line of a procedure.
+
+    Raises:
+        InvalidInput: it has no step.
+    """
+    trigger, *steps = [part.strip() for part in line.text.split(STEP_SIGN.strip())]
+    if not steps or not all((trigger, *steps)):
+        raise InvalidInput(f"give a trigger and steps with{STEP_SIGN}between them", field="line")
+    return {"trigger": trigger, "steps": steps}
+
+
 def _subject(line: ViewLine) -> str:
     """Return whom a line of a fact is about: its heading, or the user."""
-    return "user" if line.heading in (None, FACTS_HEADING, PREFERENCES_HEADING) else str(line.heading)
+    return "user" if line.heading in _OF_USER else str(line.heading)
 
 
 def _fact_event(line: ViewLine) -> dict[str, Any]:
@@ -277,6 +295,19 @@ def _episode_event(line: ViewLine) -> dict[str, Any]:
     return {"type": "observation.recorded", "occurred_at": line.values.get("occurred_at"), "payload": {"text": said}}
 
 
+def _relationship_event(line: ViewLine) -> dict[str, Any]:
+    """Return the event of a relationship of another memory."""
+    confidence, stated_at = _number(line.values.get("confidence")), line.values.get("created_at")
+    ends = {"source": _subject(line), "type": line.key or "related to", "target": line.text}
+    return {"type": "relationship.stated", "payload": ends | {"confidence": confidence, "stated_at": stated_at}}
+
+
+def _procedure_event(line: ViewLine) -> dict[str, Any]:
+    """Return the event of a procedure of another memory."""
+    payload = {"name": line.key or "procedure", "confidence": _number(line.values.get("confidence"))} | _steps(line)
+    return {"type": "procedure.recorded", "payload": payload}
+
+
 def _number(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
@@ -288,4 +319,6 @@ _EVENTS: dict[str, Callable[[ViewLine], dict[str, Any]]] = {
     "f": _fact_event,
     "p": _preference_event,
     "e": _episode_event,
+    "r": _relationship_event,
+    "w": _procedure_event,
 }

@@ -104,11 +104,13 @@ _FOLLOWING = frozenset(
     "work goes belongs gets get once if when as what whats para de hat öffnet gehört im ive mate bro man dude lol "
     "since before written saved stored noted".split()
 )
+#: The same after `which code`: also a verb of the code, and what it belongs to.
+_AFTER_NAME = _FOLLOWING | _BREAKS | _LINKS | _USES | _DETERMINERS
 #: What follows the name when something else than its value is meant.
 _OTHER_MATTER = re.compile(
-    r"^(?:is|was|has|did|does|do|will|can|should|have|had|that|and) (?:\w+ ){0,5}(?:safe|secure|strong|weak|broken"
-    r"|expired?|wrong|changed?|works?|working|blocked|means?|valid|invalid|too|not|dont|doesnt|isnt|stopped|leaked|stolen"
-    r"|rejected|declined|accepted|choose|pick)\b"
+    r"^(?:is|was|has|did|does|do|will|can|should|have|had|that|and) (?:\w+ ){0,5}(?:safe|secure|strong|weak|broken|best"
+    r"|better|expired?|wrong|changed?|works?|working|blocked|means?|valid|invalid|too|not|dont|doesnt|isnt|stopped"
+    r"|leaked|stolen|rejected|declined|accepted|choose|pick)\b"
 )
 #: The rest of a clause that has no asking words, but the thing alone: `the gate code please`.
 _BARE_REST = frozenset(
@@ -227,6 +229,8 @@ def _named(clause: str, match: re.Match[str]) -> _Request | None:
         # `The code for me` is that of no thing.
         after = after[2:]
     if is_which:
+        if after and after[0] not in _AFTER_NAME:
+            return None
         # `Which code did she set for the gate`: what the thing is may be said last.
         after = after[next((place for place, word in enumerate(after) if word in _LINKS), 0) :]
         after = after[next((place for place, word in enumerate(after) if word not in _BREAKS), len(after)) :]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import apsw
 
@@ -64,7 +64,7 @@ def restore(source: Path, log: Path, *, key_store: Path | None = None, on_progre
 
     Raises:
         InvalidInput: `source` is not a backup. ForeignFile: its chain is broken. StorageError: the disk failed.
-        KeyMissing: keys are not in `key_store`; nothing was changed.
+        KeyMissing: keys are not in `key_store`; nothing was changed. InvalidInput: it is a file of another kind.
     """
     if not (source / LOG_NAME).is_file():
         raise InvalidInput(f"is not a backup: it has no file {LOG_NAME}", field=str(source))
@@ -74,13 +74,15 @@ def restore(source: Path, log: Path, *, key_store: Path | None = None, on_progre
         make_private_folder(log.parent)
         _copy(source / LOG_NAME, source / ARCHIVE_NAME, incoming, on_progress)
         events = _verified_events(incoming)
-        missing = 0 if key_store is None else _missing_keys(incoming, key_store)
-        if missing:
+        try:
+            if key_store is not None and (missing := events_without_key(incoming / LOG_NAME, key_store)):
+                raise KeyMissing(
+                    f"{key_store} does not have {len(missing)} of the keys of the backup, and events cannot be read "
+                    "without their key; nothing was changed"
+                )
+        except (InvalidInput, KeyMissing):
             shutil.rmtree(incoming)
-            raise KeyMissing(
-                f"{key_store} does not have {missing} of the keys of the backup, and events cannot be read without "
-                "their key; nothing was changed"
-            )
+            raise
         _set_aside(log, archive)
         if (incoming / ARCHIVE_NAME).exists():
             (incoming / ARCHIVE_NAME).rename(archive)
@@ -171,18 +173,26 @@ def _verified_events(folder: Path) -> int:
     return events
 
 
-def _missing_keys(folder: Path, key_store: Path) -> int:
-    """Return how many keys of the events in a copy are not in a key store; one that an erasure destroyed is in it."""
-    log = SqliteLog(folder / LOG_NAME)
+def events_without_key(log: Path, key_store: Path) -> Mapping[bytes, int]:
+    """Return the number of events of each key that a log needs and a key store has not; a destroyed key is in it.
+
+    Raises:
+        InvalidInput: `key_store` is a file of another kind.
+    """
+    opened = SqliteLog(log)
     try:
-        needed = {kid for head in each_head(log) for kid in _kids(log, head)}
+        needed = Counter(kid for head in each_head(opened) for kid in _kids(opened, head))
     finally:
-        log.close()
-    if not needed or not key_store.is_file():
-        return len(needed)
-    with closing(connect(key_store, readonly=True)) as connection:
-        kids: list[tuple[Any, ...]] = connection.execute("SELECT kid FROM data_keys").fetchall()
-    return len(needed - {kid for (kid,) in kids})
+        opened.close()
+    if not key_store.is_file():
+        return needed
+    try:
+        with closing(connect(key_store, readonly=True)) as connection:
+            kids: set[bytes] = {kid for (kid,) in connection.execute("SELECT kid FROM data_keys")}
+    except (ForeignFile, apsw.NotADBError, apsw.SQLError):
+        reason = "is not a key store; `recollect backup FOLDER --keys FILE` writes a copy of one"
+        raise InvalidInput(reason, field=str(key_store)) from None
+    return {kid: events for kid, events in needed.items() if kid not in kids}
 
 
 def _kids(log: SqliteLog, head: Head) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from recollect.events.envelope import EventDraft, datetime_of
 from recollect.events.validation import draft
+from recollect.projections.projector.fact_timeline import LLM_JOB
 from recollect.projections.queries.queried_episodes import EpisodeRow
 
 #: The beginning of the ids of events by which a second reading invalidates statements of the first.
@@ -55,7 +56,7 @@ def facts_extracted(
     read = {name: version for name, version in versions.items() if version is not None}
     return draft(
         {
-            "id": derived_id("extract" if through is not None else "llm", last_id),
+            "id": derived_id("extract" if through is not None else LLM_JOB, last_id),
             "type": "facts.extracted",
             "occurred_at": datetime_of(occurred_at_us),
             "actor": "extraction",

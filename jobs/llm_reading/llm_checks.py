@@ -1,7 +1,7 @@
 """LLM checks: returns why a statement of a language model is not what its line says.
 
 The quoted words must stand in the line; names, numbers and dates must agree; what the words deny, end, suppose, ask or
-intend must not become sure; and the subject must be the one of the words. The relation is left to the model: neither
+intend must not become sure; and the subject must be the one of the words. The words of a value, such as a home or an employer, must be in the session. The relation is left to the model: neither
 overlap of words nor similarity of vectors separates right from wrong statements that are made of the same words. Of
 the 100 right and 50 wrong answers that were written last, 92 and 21 were accepted at first, 96 and 20 are now.
 """
@@ -16,7 +16,8 @@ from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm.grounding import name_words, without_dates
 from recollect.jobs.llm_reading.llm_conversation import LlmConversation
-from recollect.jobs.llm_reading.llm_statement import EXAMPLE_NAME, LlmStatement
+from recollect.jobs.llm_reading.llm_statement import EXAMPLE_NAME, LlmStatement, split_statement
+from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.text.segments import is_unsegmented_script
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.stems import stem
@@ -25,7 +26,7 @@ from recollect.projections.text.words import WORD
 #: Why a statement is refused. The counter of refusals has them as its label.
 Refusal = Literal[
     "line", "example", "secret", "copy", "words", "assistant", "pronoun", "name", "number", "date", "quotation", "question",
-    "supposition", "negation", "tense", "subject",
+    "supposition", "negation", "tense", "subject", "value",
 ]  # fmt: skip
 
 
@@ -178,9 +179,24 @@ def refusal(statement: LlmStatement, conversation: LlmConversation) -> Refusal |
     if conversation.confirmed(statement.line) and message.text.casefold().startswith(place.words[:_CONFIRMATION_CHARS]):
         return None
     reason = _turned(place, text.casefold(), message.text, line.text.casefold())
-    if reason is None and statement.kind != "rule" and not _same_subject(statement, message, place, conversation):
+    return _unfounded(statement, message, place, conversation) if reason is None else reason
+
+
+def _unfounded(
+    statement: LlmStatement, message: IncomingMessage, place: _Place, conversation: LlmConversation
+) -> Refusal | None:
+    """Return what the words do not say of a sentence: its subject, or its value. A rule for the assistant has neither."""
+    if statement.kind == "rule":
+        return None
+    if not _same_subject(statement, message, place, conversation):
         return "subject"
-    return reason
+    return None if _has_value(statement.text, statement.line, message.speaker, conversation) else "value"
+
+
+def _has_value(text: str, line: int, speaker: str, conversation: LlmConversation) -> bool:
+    """Return whether the session has the words of what a person has one of, such as a home or an employer."""
+    _, predicate, object = split_statement(text, speaker)
+    return not has_one_value(canonical(predicate)) or conversation.session(line).has_words(object)
 
 
 def _is_copy(text: str, message: IncomingMessage) -> bool:

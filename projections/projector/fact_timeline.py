@@ -2,7 +2,8 @@
 
 The result depends on the times of the statements and not on the order in which they arrive: a chat that is imported
 late changes the past only. The newest statement of a person wins, also over an older correction; a statement of the
-assistant never replaces one of a person.
+assistant never replaces one of a person. What a language model reads in a message replaces only its own earlier
+readings, so that it holds together with what the rules read; what a person states later replaces both.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Literal, NamedTuple
 #: state: the value holds. past: the value held before the statement. correct: the value holds, and what was said before
 #: is wrong. end: the value no longer holds. retract: the value never held.
 Kind = Literal["state", "past", "correct", "end", "retract"]
+#: The job in the ids of the events, and so of the statements, that a language model reads in messages.
+LLM_JOB = "llm"
+_LLM_PREFIX = f"{LLM_JOB}:"
 
 
 class Statement(NamedTuple):
@@ -42,6 +46,11 @@ class Statement(NamedTuple):
     #: The fact that the statement belongs to; None: none yet.
     fact_id: str | None
 
+    @property
+    def is_model(self) -> bool:
+        """Return whether a language model read it in a message."""
+        return self.id.startswith(_LLM_PREFIX)
+
 
 @dataclass(slots=True, kw_only=True)
 class Span:
@@ -58,6 +67,11 @@ class Span:
     #: The span, or the id of the fact, that replaces it.
     replaced_by: Span | str | None = field(default=None, repr=False)
 
+    def extend(self, statement: Statement) -> None:
+        """Add another statement of the same value."""
+        self.statements.append(statement)
+        self.is_assistant &= statement.is_assistant
+
     def close(self, status: str, end_us: int, replaced_by: Span | str | None = None) -> None:
         """End the span at `end_us`, but not before its start."""
         self.status, self.replaced_by = status, replaced_by
@@ -65,7 +79,10 @@ class Span:
 
 
 def timeline(statements: Iterable[Statement]) -> list[Span]:
-    """Return the spans of one group of statements, of which at most one is active, ordered by their start."""
+    """Return the spans of one group of statements, ordered by their start.
+
+    At most one of them is active, and at most one more that only a language model has read.
+    """
     ordered = sorted(statements, key=lambda statement: (statement.at_us, statement.rank, statement.key))
     builder = _Timeline()
     for statement in _positioned(ordered):
@@ -97,6 +114,8 @@ class _Timeline:
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self._active: Span | None = None
+        #: What only a language model has read since; it holds together with the active one.
+        self._read: Span | None = None
 
     def add(self, statement: Statement) -> None:
         """Apply the next statement in the order of time."""
@@ -112,28 +131,58 @@ class _Timeline:
             self._retract(statement)
 
     def _state(self, statement: Statement) -> None:
-        """The value holds, unless the assistant says so against a person."""
-        active = self._active
+        """The value holds, unless the assistant says so against a person; what a model reads replaces no statement."""
+        if statement.is_model:
+            self._read_value(statement)
+            return
+        active = self._active or self._read
         against = active is not None and active.value != statement.value and not active.is_assistant
         if active is not None and against and statement.is_assistant:
             self._refuse(statement, active)
         else:
             self._hold(statement)
 
+    def _read_value(self, statement: Statement) -> None:
+        """The value that a language model reads confirms the active one, or replaces only what a model read before."""
+        same = (span for span in (self._active, self._read) if span is not None and span.value == statement.value)
+        span = next(same, None)
+        if span is not None:
+            span.extend(statement)
+            return
+        span = self._begin(statement)
+        if self._read is not None:
+            self._read.close("superseded", span.start_us, span)
+        self._read = span
+
     def _hold(self, statement: Statement) -> None:
         """The value holds from now on, in place of another one."""
-        active, value = self._active, statement.value
-        if active is not None and active.value == value:
-            active.statements.append(statement)
-            active.is_assistant &= statement.is_assistant
-            return
-        start_us = statement.at_us if statement.from_us is None else statement.from_us
-        span = Span(value=value or "", statements=[statement], is_assistant=statement.is_assistant, start_us=start_us)
-        span.end_us = statement.until_us
-        if active is not None:
-            active.close("superseded", start_us, span)
+        active, read = self._active, self._read
+        same = (span for span in (read, active) if span is not None and span.value == statement.value)
+        span = next(same, None)
+        if span is None:
+            span = self._begin(statement)
+        else:
+            span.extend(statement)
+        if active is not None and active is not span:
+            active.close("superseded", span.start_us, span)
+        if read is not None and read is not span and statement.at_us > read.statements[-1].at_us:
+            read.close("superseded", statement.at_us if statement.from_us is None else statement.from_us, span)
+        if read is not None and (read is span or read.status != "active"):
+            self._read = None
         self._active = span
+
+    def _begin(self, statement: Statement) -> Span:
+        """Add the span of a value that holds from a statement on."""
+        start_us = statement.at_us if statement.from_us is None else statement.from_us
+        span = Span(
+            value=statement.value or "",
+            statements=[statement],
+            is_assistant=statement.is_assistant,
+            start_us=start_us,
+            end_us=statement.until_us,
+        )
         self.spans.append(span)
+        return span
 
     def _refuse(self, statement: Statement, holder: Span) -> None:
         """Add a statement of the assistant that contradicts the person's."""
@@ -149,10 +198,9 @@ class _Timeline:
     def _past(self, statement: Statement) -> None:
         """The value held before: it ends when it was active, and replaces no other."""
         until_us = statement.at_us if statement.until_us is None else statement.until_us
-        if self._active is not None and self._active.value == statement.value:
-            self._active.close("ended", until_us)
-            self._active = None
-        elif all(span.value != statement.value for span in self.spans):
+        if self._end_values(statement.value, "ended", until_us):
+            return
+        if all(span.value != statement.value for span in self.spans):
             start_us = until_us if statement.from_us is None else min(statement.from_us, until_us)
             span = Span(value=statement.value or "", statements=[statement], is_assistant=False, start_us=start_us)
             span.close("ended", until_us)
@@ -160,10 +208,16 @@ class _Timeline:
 
     def _end(self, statement: Statement) -> None:
         """The active value no longer holds."""
-        active = self._active
-        if active is not None and statement.value in (None, active.value):
-            active.close("superseded" if statement.fact_id else "ended", statement.at_us, statement.fact_id)
-            self._active = None
+        status = "superseded" if statement.fact_id else "ended"
+        self._end_values(statement.value, status, statement.at_us, statement.fact_id)
+
+    def _end_values(self, value: str | None, status: str, end_us: int, replaced_by: str | None = None) -> bool:
+        """Close the spans that hold a value, or any value when it is None; return whether there is one."""
+        closed = [span for span in (self._active, self._read) if span is not None and value in (None, span.value)]
+        for span in closed:
+            span.close(status, end_us, replaced_by)
+        self._active, self._read = (None if span in closed else span for span in (self._active, self._read))
+        return bool(closed)
 
     def _retract(self, statement: Statement) -> None:
         """The value never held."""
@@ -171,5 +225,5 @@ class _Timeline:
             if span.value == statement.value and span.status != "invalidated":
                 span.status, span.replaced_by = "invalidated", None
                 span.end_us = statement.at_us if span.end_us is None else span.end_us
-        if self._active is not None and self._active.value == statement.value:
-            self._active = None
+        spans = (self._active, self._read)
+        self._active, self._read = (None if span and span.value == statement.value else span for span in spans)

@@ -15,6 +15,8 @@ from recollect.projections.projector.write_batch import WriteBatch
 #: Events that state a memory. They are edits when another memory caused them: to record a first statement would take
 #: three times as long, and it is undone by forgetting it.
 _STATING = ("preference.stated", "relationship.stated", "procedure.recorded")
+#: Events that state a memory in place of the one which is their cause, or which they name.
+_UPDATING = (*_STATING, "fact.corrected")
 #: Applies one event, given its payload, to a batch.
 Handler = Callable[[WriteBatch, RecordedEvent, dict[str, Any]], None]
 
@@ -347,6 +349,9 @@ def _undoable(handler: Handler) -> Handler:
             return
         batch.deferred.add(event, batch.edits.begin)
         handler(batch, event, payload)
+        replaced_id = payload.get("corrects") or event.causation_id if event.type in _UPDATING else None
+        if replaced_id is not None:
+            batch.deferred.add(event, lambda: batch.care.carry_pin(replaced_id, event.id))
         forgets = batch.forgettings.get(event.id)
         batch.deferred.add(event, lambda: batch.edits.end(event, forgets))
 

@@ -47,6 +47,12 @@ _END = """
 UPDATE {table} SET status = 'ended', pinned = 0, updated_at_us = :occurred_at_us
 WHERE id = :id AND status IN ('active', 'stale')
 """
+# A correction of a memory that is pinned is pinned; of a value that was stated before, the memory that has it.
+_CARRY_PIN = """
+UPDATE {table} SET pinned = 1
+WHERE id IN (:new, (SELECT superseded_by FROM {table} WHERE id = :old))
+    AND EXISTS (SELECT 1 FROM {table} WHERE id = :old AND pinned = 1)
+"""
 _REPLACED = """
 SELECT id FROM {table} WHERE superseded_by = ? AND status = 'superseded'
 ORDER BY updated_at_us DESC, key DESC
@@ -90,6 +96,11 @@ class MemoryCare:
         """Remove the pin of a memory that is not an episode."""
         for table in _TABLES:
             self._connection.execute(f"UPDATE {table} SET pinned = 0 WHERE id = ?", (memory_id,))
+
+    def carry_pin(self, memory_id: str, new_id: str) -> None:
+        """Pin what an event states in place of a pinned memory."""
+        for table in _TABLES:
+            self._connection.execute(_CARRY_PIN.format(table=table), {"old": memory_id, "new": new_id})
 
     def end(self, event: RecordedEvent, memory_id: str) -> None:
         """End an active or stale procedure or relationship."""

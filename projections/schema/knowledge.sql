@@ -39,7 +39,7 @@ CREATE INDEX facts_by_entity ON facts (entity_id);
 
 -- Facts with one value at a time that were stated about two names of one entity: of `Daniel lives in` and `Daniel
 -- Dennett lives in` the newest holds. Rows are compared here and not when they are written, since a merge of names can
--- be undone.
+-- be undone. What a language model read, whose ids begin with its job, replaces no other fact.
 CREATE VIEW facts_of_other_names AS
 SELECT id, newest_id, newest_from_us FROM (
     SELECT
@@ -48,7 +48,7 @@ SELECT id, newest_id, newest_from_us FROM (
     FROM facts JOIN (
         SELECT entity_id, into_id FROM entity_merges UNION SELECT into_id, into_id FROM entity_merges
     ) USING (entity_id)
-    WHERE status IN ('active', 'stale') AND conflict_key = topic
+    WHERE status IN ('active', 'stale') AND conflict_key = topic AND facts.id NOT GLOB 'llm:*'
     WINDOW newest AS (
         PARTITION BY into_id, substr(topic, instr(topic, '|'))
         ORDER BY source_type = 'inferred', stale_at_us - ttl_days * 86400000000 DESC, key DESC

@@ -163,7 +163,12 @@ def test_a_backup_whose_keys_are_missing_is_restored_only_when_that_is_accepted(
     assert "--keys FILE" in refused.stderr
     assert [file.name for file in new.iterdir() if file.name.startswith("log.db")] == []
 
-    assert recollect("restore", str(copy), "--keys", str(keys), data=new).returncode == 0
+    for file in (Path(__file__), copy / "log.db"):
+        refused = recollect("restore", str(copy), "--keys", str(file), data=new)
+        assert (refused.returncode, f"{file}: is not a key store" in refused.stderr) == (2, True), refused.stderr
+
+    restored = recollect("restore", str(copy), "--keys", str(keys), data=new)
+    assert (restored.returncode, "cannot be read" in restored.stderr) == (0, False)
     assert "a red kite" in recollect("retrieve", "ann", "kite", data=new).stdout
     # The keys of another log are none of these.
     other = tmp_path / "other"
@@ -171,7 +176,9 @@ def test_a_backup_whose_keys_are_missing_is_restored_only_when_that_is_accepted(
     assert recollect("restore", str(copy), data=other).returncode == 2
     assert recollect("verify", data=other).returncode == 0
     accepted = tmp_path / "accepted"
-    assert recollect("restore", str(copy), "--without-keys", data=accepted).returncode == 0
+    restored = recollect("restore", str(copy), "--without-keys", data=accepted)
+    assert restored.returncode == 0
+    assert "warning: 1 of them cannot be read" in restored.stderr
     assert recollect("append", "bob", event, data=accepted).returncode == 0
     assert "a red kite" in recollect("retrieve", "bob", "kite", data=accepted).stdout
 

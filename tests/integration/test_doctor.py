@@ -115,6 +115,9 @@ def test_a_misspelt_variable_is_named_with_the_nearest_setting(tmp_path: Path, m
         "detail": "RECOLLECT_RETREIVAL_BUDGET_MS is not a setting and has no effect",
         "hint": "did you mean RECOLLECT_RETRIEVAL_BUDGET_MS?",
     }
+    monkeypatch.setenv("RECOLLECT_BUDGET_TOKENS", "500")
+    advice = unknown_variables()["RECOLLECT_BUDGET_TOKENS"].partition("did you mean ")[2]
+    assert "RECOLLECT_CONTEXT_TOKENS" in advice.rstrip("?").split(" or ")
     monkeypatch.setenv("RECOLLECT_SOMETHING_ELSE", "5")
     assert unknown_variables()["RECOLLECT_SOMETHING_ELSE"].endswith("docs/reference/settings.md lists the settings")
 

@@ -96,7 +96,7 @@ def test_an_unchanged_view_appends_nothing(memory: Recollect, tmp_path: Path) ->
     before = memory.parts.log.head("ann").version
     report = import_again(memory, view_of(memory, tmp_path / "view"))
     assert (report.added, report.failed, report.skipped) == (0, [], {})
-    assert report.duplicates == 5
+    assert report.duplicates == 7
     assert memory.parts.log.head("ann").version == before
 
 
@@ -125,6 +125,26 @@ def test_a_line_is_ended_by_striking_it_through_and_not_by_removing_it(memory: R
     assert ("Biscuit", "is", "a cat") not in current(memory)
     assert len(memory.list("ann", "preferences", filters={"status": "active"})["items"]) == 1
     assert import_again(memory, folder).added == 0
+
+
+def test_relationships_and_procedures_are_edited_and_ended_by_their_lines(memory: Recollect, tmp_path: Path) -> None:
+    fill(memory)
+    folder = view_of(memory, tmp_path / "view")
+    text = (folder / "MEMORY.md").read_text(encoding="utf-8")
+    assert "Not in these files: the texts of 1 documents" in text
+    edit(
+        folder / "MEMORY.md",
+        lambda text: text.replace("** Ann <!--", "** Bob <!--").replace("test → tag", "tag → sign"),
+    )
+    assert import_again(memory, folder).failed == []
+    assert import_again(memory, folder).added == 0
+    [relationship] = memory.list("ann", "relationships", filters={"status": "active"})["items"]
+    [procedure] = memory.list("ann", "procedures", filters={"status": "active"})["items"]
+    assert (relationship["source"], relationship["target"]) == ("Biscuit", "Bob")
+    assert (procedure["trigger"], procedure["steps"]) == ("a release", ["tag", "sign"])
+    folder = view_of(memory, folder)
+    edit(folder / "MEMORY.md", lambda text: re.sub(r"- (.*(?:Bob|sign)) <!--", r"- ~~\1~~ <!--", text))
+    assert import_again(memory, folder).imported == {"memory.ended": 2}
 
 
 def test_added_lines_become_facts_and_preferences(memory: Recollect, tmp_path: Path) -> None:

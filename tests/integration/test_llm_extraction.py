@@ -73,6 +73,34 @@ def test_what_the_rules_have_read_is_not_added_again_and_nothing_is_removed(chat
     assert sorted(active) == ["Porto", "blue eggs"]
 
 
+def _active(chat: Chat, predicate: str) -> list[str]:
+    items = chat.memory.facts("a")["items"]
+    return sorted(item["object"] for item in items if item["status"] == "active" and item["predicate"] == predicate)
+
+
+def test_another_wording_of_what_the_rules_have_read_is_left_out(chat: Chat) -> None:
+    answer = "Ann moved to Lisbon last week (2025-12-29). | I moved to Lisbon last week | home"
+    payload = chat.read(["Ann: I live in Porto.", "Ann: I moved to Lisbon last week."], {"Lisbon": [answer]})
+    assert sentences(payload) == []
+    assert _active(chat, "lives in") == ["Lisbon"]
+
+
+def test_what_a_model_reads_stands_beside_what_the_rules_have_read(chat: Chat) -> None:
+    chat.read(["Ann: I live in Porto."], {})
+    chat.read(["Ann: home means Lisbon, my base"], {"base": ["Ann lives in Lisbon. | home means Lisbon | home"]})
+    assert _active(chat, "lives in") == ["Lisbon", "Porto"]
+    chat.read(["Ann: home means Evora, my nest"], {"nest": ["Ann lives in Evora. | home means Evora | home"]})
+    assert _active(chat, "lives in") == ["Evora", "Porto"]
+    chat.read(["Ann: I live in Faro."], {})
+    assert _active(chat, "lives in") == ["Faro"]
+
+
+def test_a_value_whose_words_nobody_said_is_refused(chat: Chat) -> None:
+    answers = {"nurse": ["Ann works as a plumber. | I work as a nurse | work"]}
+    assert sentences(chat.read(["Ann: I work as a nurse."], answers)) == []
+    assert _active(chat, "works as") == ["nurse"]
+
+
 @pytest.mark.parametrize(
     "answer", ["none", "1 | Mallory owns three castles. | three castles | home", "7 | Ann left. | x"]
 )

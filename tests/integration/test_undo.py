@@ -298,6 +298,80 @@ def test_an_update_is_undone_as_a_whole(memory: Recollect, id: str, changes: dic
     assert memory.check("a").is_equal
 
 
+@pytest.mark.parametrize(("id", "changes"), [("tone", {"strength": 0.9}), ("brew", {"context": "at home"})])
+def test_the_undo_of_the_first_part_of_an_update_undoes_all_of_it(
+    memory: Recollect, id: str, changes: dict[str, Any]
+) -> None:
+    memory.append("a", [event for event in _STATED if event["type"] not in DERIVED])
+    before, version = _listed(memory), memory.parts.log.head("a").version
+    memory.update("a", id, **changes)
+    after = _listed(memory)
+    undone = memory.undo("a", memory.events("a", after=version)["items"][0]["id"])
+    assert _listed(memory) == before
+    undone = memory.undo("a", undone["id"])
+    assert _listed(memory) == after
+    memory.undo("a", undone["id"])
+    assert _listed(memory) == before
+    assert memory.check("a").is_equal
+
+
+@pytest.mark.parametrize("part", [0, -1])
+def test_the_update_of_a_message_is_undone_as_a_whole_by_either_of_its_parts(memory: Recollect, part: int) -> None:
+    memory.append("a", [message("I live in Porto.", id="m1", name="Ann"), message("I like tea.", id="m2", name="Ann")])
+    memory.settle("a")
+    before, version = _messages_and_homes(memory), memory.parts.log.head("a").version
+    new_id = memory.update("a", "m1", text="I live in Faro.")["id"]
+    parts = [event["id"] for event in memory.events("a", after=version)["items"]]
+    assert parts[-1] == new_id
+    memory.settle("a")
+    after = _messages_and_homes(memory)
+    assert after == (["I like tea.", "I live in Faro."], ["Faro"])
+    for expected in (before, after, before):
+        event_id = memory.undo("a", parts[part])["id"]
+        memory.settle("a")
+        assert _messages_and_homes(memory) == expected
+        parts, part = [event_id], 0
+    assert memory.check("a").is_equal
+
+
+def _messages_and_homes(memory: Recollect) -> tuple[list[str], list[str]]:
+    facts = [fact["object"] for fact in memory.facts("a")["items"] if fact["predicate"] == "lives in"]
+    return sorted(item["text"] for item in memory.episodes("a")["items"]), facts
+
+
+def test_an_update_of_a_message_that_was_updated_again_is_undone_after_the_later_update(memory: Recollect) -> None:
+    memory.append("a", message("I live in Porto.", id="m1", name="Ann"))
+    first = str(memory.update("a", "m1", text="I live in Faro.")["id"])
+    second = str(memory.update("a", first, text="I live in Evora.")["id"])
+    with pytest.raises(InvalidInput, match="updated again later"):
+        memory.undo("a", first)
+    memory.undo("a", second)
+    memory.undo("a", first)
+    assert [item["id"] for item in memory.episodes("a")["items"]] == ["m1"]
+
+
+@pytest.mark.parametrize(
+    ("id", "changes"),
+    [
+        ("home", {"text": "Lisbon"}),
+        ("home", {"text": "Faro"}),
+        ("tone", {"text": "long"}),
+        ("tone", {"strength": 0.9}),
+        ("brew", {"steps": ["boil", "pour"]}),
+        ("brew", {"context": "at home"}),
+        ("boss", {"target": "Bob"}),
+    ],
+)
+def test_an_update_keeps_the_pin(memory: Recollect, id: str, changes: dict[str, Any]) -> None:
+    memory.append("a", [event for event in _STATED if event["type"] not in DERIVED])
+    memory.pin("a", id)
+    before, version = _listed(memory), memory.parts.log.head("a").version
+    updated = memory.update("a", id, **changes)
+    assert (updated["id"] != id, updated.get("pinned")) == (True, True)
+    memory.undo("a", memory.events("a", after=version)["items"][-1]["id"])
+    assert _listed(memory) == before
+
+
 def test_what_is_no_edit_is_refused_with_what_to_do(memory: Recollect) -> None:
     memory.append("a", [message("I like tea", id="m1"), event_of("entity.described", name="Rex")])
     with pytest.raises(InvalidInput, match="message.added"):

@@ -100,6 +100,34 @@ def test_a_view_comes_back_in_a_fresh_folder_as_it_was_and_once(
         assert _bullets(again) == _bullets(folder)
 
 
+def test_relationships_procedures_and_the_pin_of_a_message_come_back(memory: Recollect, tmp_path: Path) -> None:
+    steps = ["mix flour: 500 g", "wait", "bake"]
+    memory.append(
+        "ann",
+        [
+            message("We adopted a cat", id="m1", name="Ann", session_id="s1", occurred_at=_DAY),
+            {
+                "type": "relationship.stated",
+                "id": "r1",
+                "occurred_at": _DAY,
+                "payload": {"source": "Ann", "type": "works_for", "target": "Fern & Co", "confidence": 0.75},
+            },
+            {"type": "procedure.recorded", "payload": {"name": "bread", "trigger": "guests", "steps": steps}},
+            *({"type": "memory.pinned", "payload": {"memory_id": id}} for id in ("m1", "r1")),
+        ],
+    )
+    fresh = load_settings(data=tmp_path / "fresh", embedding_model="none")
+    with Recollect(settings=fresh, workers=False) as other, open_source(view_of(memory, tmp_path / "view")) as files:
+        assert (import_view(other, files, "bob").failed, import_view(other, files, "bob").added) == ([], 0)
+        for name, fields in (
+            ("relationships", ("source", "type", "target", "confidence", "created_at", "pinned")),
+            ("procedures", ("name", "trigger", "steps", "confidence", "pinned")),
+            ("episodes", ("pinned",)),
+        ):
+            shown = [[row[field] for field in fields] for row in other.list("bob", name)["items"]]
+            assert shown == [[row[field] for field in fields] for row in memory.list("ann", name)["items"]]
+
+
 def _bullets(folder: Path) -> list[str]:
     """Return the lines of MEMORY.md and USER.md as they are displayed."""
     lines = [line for name in ("MEMORY.md", "USER.md") for line in (folder / name).read_text().splitlines()]

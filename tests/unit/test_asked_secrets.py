@@ -121,6 +121,19 @@ def test_it_is_not_shown_to_who_tells_or_changes_it(query: str) -> None:
     assert "4711" not in SecretFilter(SecretPolicies(), query).text("The door code is 4711.")
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Which password manager is best for home?",
+        "which password managers work at home",
+        "What password policy do you suggest for home?",
+        "Which password is best for home?",
+    ],
+)
+def test_a_thing_that_is_named_after_a_password_is_none(query: str) -> None:
+    assert "blueHorse77" not in SecretFilter(SecretPolicies(), query).text("The wifi password at home is blueHorse77.")
+
+
 def test_what_asks_for_the_way_into_a_place_gets_no_code_of_a_thing_there() -> None:
     question = SecretFilter(SecretPolicies(), "how do I get into the gym?")
     assert "17-34-08" not in question.text("The combination of my gym locker is 17-34-08.")

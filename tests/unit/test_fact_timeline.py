@@ -25,6 +25,10 @@ def statement(
     )
 
 
+def by_model(one: Statement) -> Statement:
+    return one._replace(id=f"llm:{one.id}")
+
+
 def shown(spans: list[Span]) -> list[tuple[str, str, int, int | None]]:
     return [(span.value, span.status, span.start_us, span.end_us) for span in spans]
 
@@ -86,3 +90,34 @@ def test_a_return_is_a_span_of_its_own() -> None:
         ("Lisbon", "ended", 3, 4),
         ("Porto", "active", 5, None),
     ]
+
+
+@given(life=_lives(), data=st.data())
+def test_what_a_model_reads_replaces_and_ends_nothing(life: list[Statement], data: st.DataObject) -> None:
+    read = [by_model(one) for one in life if one.kind == "state" and data.draw(st.booleans())]
+    apart = [one._replace(id=f"m{one.key}", key=one.key + 100, value="Braga") for one in read]
+    with_model = timeline([*life, *(by_model(one) for one in apart)])
+    assert shown([span for span in with_model if span.value != "Braga"]) == shown(timeline(life))
+    assert sum(span.status == "active" for span in with_model if span.value == "Braga") <= 1
+
+
+def test_a_person_replaces_what_a_model_read_before_and_not_of_the_same_message() -> None:
+    life = [statement(1), by_model(statement(2, value="Lisbon", at=1)), by_model(statement(3, value="Faro"))]
+    assert shown(timeline(life)) == [
+        ("Porto", "active", 1, None),
+        ("Lisbon", "superseded", 1, 3),
+        ("Faro", "active", 3, None),
+    ]
+    assert shown(timeline([*life, statement(4, value="Braga", at=3)]))[2:] == [
+        ("Faro", "active", 3, None),
+        ("Braga", "active", 3, None),
+    ]
+    for value in ("Braga", "Porto"):
+        active = [span.value for span in timeline([*life, statement(4, value=value)]) if span.status == "active"]
+        assert active == [value]
+
+
+def test_a_person_who_says_what_a_model_read_states_it() -> None:
+    life = [statement(1), by_model(statement(2, value="Lisbon")), statement(3, value="Lisbon")]
+    assert shown(timeline(life)) == [("Porto", "superseded", 1, 2), ("Lisbon", "active", 2, None)]
+    assert shown(timeline([*life, statement(4, "end", "Lisbon")]))[1:] == [("Lisbon", "ended", 2, 4)]
