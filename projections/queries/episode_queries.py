@@ -158,6 +158,12 @@ SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4
 """
 #: The tiers of episodes, in the order of compaction.
 TIERS = ("raw", "compressed", "distilled")
+# The oldest of some episodes, which may have expired.
+_FIRST_TIME = """
+SELECT occurred_at_us, utc_offset FROM episodes WHERE id IN (%s)
+UNION ALL SELECT occurred_at_us, utc_offset FROM episode_sources WHERE id IN (%s)
+ORDER BY occurred_at_us LIMIT 1
+"""
 # A message that may be shown, also one that a summary stands for.
 _SAID = """
 SELECT occurred_at_us, text FROM episodes
@@ -198,12 +204,12 @@ class EpisodeQueries:
         return fetch_values(self._connection, statement, tuple(episode_ids))
 
     def first_time(self, episode_ids: Sequence[str]) -> tuple[int, int] | None:
-        """Return the time of the oldest of these episodes, and its minutes east of UTC; None: they are not here."""
-        statement = (
-            f"SELECT occurred_at_us, utc_offset FROM episodes WHERE id IN ({placeholders(len(episode_ids))}) "
-            "ORDER BY occurred_at_us LIMIT 1"
-        )
-        rows = fetch_tuples(self._connection, statement, tuple(episode_ids))
+        """Return the time of the oldest of these episodes, and its minutes east of UTC; None: they are not here.
+
+        Those that have expired are still here as sources of summaries.
+        """
+        ids = placeholders(len(episode_ids))
+        rows = fetch_tuples(self._connection, _FIRST_TIME % (ids, ids), (*episode_ids, *episode_ids))
         return (rows[0][0], self._days.offset(*rows[0])) if rows else None
 
     def writers(self, episode_ids: Sequence[str]) -> set[Writer]:
