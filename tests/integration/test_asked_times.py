@@ -68,6 +68,13 @@ def _texts(result: RetrieveResult) -> str:
         "What did Jonas say in December 2022?",
         "Where did I live in November 2022?",
         "Was habe ich am 20. März gemacht?",
+        "Give me a summary of my December.",
+        "summarize my December",
+        "What was my December like?",
+        "How was December for me?",
+        "How was my 2021?",
+        "recap of 2021",
+        "What were my plans for December?",
     ],
 )
 def test_a_time_without_memories_gives_nothing_with_the_reason(memory: Recollect, question: str) -> None:
@@ -170,6 +177,7 @@ def test_a_day_outside_of_all_stated_times_has_no_memory(times: Recollect, quest
         ("What did I buy before the bicycle on April 10 2023 and in June?", "bicycle"),
         ("Tell me about my March cello lessons", "cello"),
         ("What instrument do I play since March?", "cello"),
+        ("Which teacher of March 2023 taught me the cello?", "Jonas"),
     ],
 )
 def test_a_date_that_belongs_to_a_thing_filters_nothing(memory: Recollect, question: str, text: str) -> None:
