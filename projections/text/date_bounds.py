@@ -8,9 +8,9 @@ import re
 _RELATION_CHARS = 16
 _ARTICLES = r"(?:['’]?(?:\s(?:on|in|at|the|my|our|zum|zur|dem|am|el|la|le|au|en)\b)*)"
 _FIRST_DAY = re.compile(rf"(?:\b(?:since|seit|desde|depuis)|\bс){_ARTICLES}\s*+\Z", re.IGNORECASE)
-_LAST_DAY = re.compile(
-    rf"(?:\b(?:until|till?|through|bis|hasta|jusqu(?:['’](?:au|en|à))?)|\bдо){_ARTICLES}\s*+\Z", re.IGNORECASE
-)
+_UNTIL = r"(?:\b(?:until|till?|through|bis|hasta|jusqu(?:['’](?:au|en|à))?)|\bдо)"
+_LAST_DAY = re.compile(rf"{_UNTIL}{_ARTICLES}\s*+\Z", re.IGNORECASE)
+_ANY_LAST_DAY = re.compile(rf"{_UNTIL}\b", re.IGNORECASE)
 #: What stands between the first and the last day of a time, and before the first one of `between 3 July and 9 July`.
 _TO = re.compile(
     r"\A\s*+(?:to|until|till?|through|bis|hasta|al?|au|jusqu['’]au|-|–)(?:\s(?:the|zum|el|le))?\s*+\Z", re.IGNORECASE
@@ -28,6 +28,11 @@ def is_first_day(text: str, position: int, words: str) -> bool:
 def is_last_day(text: str, position: int, words: str) -> bool:
     """Return whether the date `words` at a position of a text is the day until which something holds."""
     return _has_relation(_LAST_DAY, text, position, words)
+
+
+def may_have_last_day(text: str) -> bool:
+    """Return whether a text has a word for the day until which something holds."""
+    return _ANY_LAST_DAY.search(text) is not None
 
 
 def has_both_ends(words: str) -> bool:
