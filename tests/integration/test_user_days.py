@@ -15,6 +15,7 @@ from support.fences import content_of
 
 from recollect import Recollect
 from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.memory.subject_export import as_markdown
 from recollect.api.pages.export import export_lines
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidEvent
@@ -212,3 +213,14 @@ def test_the_day_that_is_shown_is_the_local_day(memory: Recollect, minutes: int,
     result = memory.retrieve(namespace, "boats")
     assert f"[{sent_at:%a %Y-%m-%d}" in result.context
     assert datetime.fromisoformat(result.items[0].as_json()["occurred_at"]).isoformat() == sent_at.isoformat()
+
+
+def test_a_session_is_listed_in_its_zone(memory: Recollect) -> None:
+    memory.append("ann", _message(_TEXT, f"{_SATURDAY}-08:00"))
+    [session] = memory.list("ann", "sessions")["items"]
+    assert (session["started_at"], session["last_at"]) == (f"{_SATURDAY}-08:00", f"{_SATURDAY}-08:00")
+
+
+def test_the_export_of_a_subject_has_the_local_times(memory: Recollect) -> None:
+    memory.append("ann", _message(_TEXT, f"{_SATURDAY}-08:00"))
+    assert f"- [{_SATURDAY[:16]}-08:00] " in as_markdown(memory.export_subject("ann"))
