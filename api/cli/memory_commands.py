@@ -131,6 +131,9 @@ def retrieve(
     as_of: _AsOf = None,
     also: Annotated[list[str] | None, typer.Option(help="Another namespace to search too; may be repeated.")] = None,
     speaker: Annotated[str | None, typer.Option(help="Who asks: the name that their messages have.")] = None,
+    timezone: Annotated[
+        str | None, typer.Option(help="The zone of the asker's days; that of their last message when left out.")
+    ] = None,
     form: Annotated[str, typer.Option("--format", help="Format of the context: markdown, preamble or json.")] = (
         "markdown"
     ),
@@ -154,6 +157,7 @@ def retrieve(
         "format": form,
         "no_store": no_store,
         "speaker": speaker,
+        "timezone": timezone,
     }
     limits = {"limit": limit, "budget_tokens": budget_tokens}
     fields |= {name: value for name, value in limits.items() if value is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
 from typing import Any, cast
 
 import orjson
@@ -178,9 +179,8 @@ def as_markdown(exported: SubjectExport) -> str:
 
 def _line(row: dict[str, Any]) -> str:
     """Return an event, a memory or a trace as a line."""
-    moment = next(
-        (str(row[field])[:16] for field in ("occurred_at", "updated_at", "recorded_at", "at") if row.get(field)), ""
-    )
+    times = ("occurred_at", "updated_at", "recorded_at", "at")
+    moment = next((_minute(row[field]) for field in times if row.get(field)), "")
     fields: dict[str, Any] = row["payload"] if isinstance(row.get("payload"), dict) else row
     said = ", ".join(
         f"{name}: {value if isinstance(value, str) else orjson.dumps(value).decode()}"
@@ -190,6 +190,11 @@ def _line(row: dict[str, Any]) -> str:
     id = row.get("id") or row.get("trace_id") or row.get("name")
     kind = f"{row['type']}: " if "payload" in row else ""
     return f"- [{moment}] {kind}{' '.join(said.split())} (id: {id})"
+
+
+def _minute(time: str) -> str:
+    """Return a time of a row to the minute, with its offset."""
+    return datetime.fromisoformat(time).isoformat(timespec="minutes").replace("+00:00", "Z")
 
 
 def _names(subject: str, entities: list[dict[str, Any]]) -> set[str]:

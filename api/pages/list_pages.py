@@ -253,19 +253,20 @@ _JSON_COLUMNS = frozenset(
         "tags",
     )
 )
+#: Columns with the times of messages and sessions, which have a zone.
+_ZONED_COLUMNS = frozenset(("occurred_at_us", "started_at_us", "ended_at_us", "last_at_us"))
 #: Columns that hold 0 or 1.
 _FLAG_COLUMNS = frozenset(("pinned", "standing"))
 
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as JSON: times in RFC 3339, an episode's in its zone, flags as booleans, JSON columns decoded."""
+    """Return a row as JSON: times in RFC 3339, those of a conversation in its zone, flags as booleans, JSON decoded."""
     item: dict[str, Any] = {}
     utc_offset = row.pop("utc_offset", 0)
     for column, value in row.items():
-        if column == "occurred_at_us":
-            item["occurred_at"] = rfc3339(value, utc_offset)
-        elif column.endswith("_us"):
-            item[column.removesuffix("_us")] = None if value is None else rfc3339(value)
+        if column.endswith("_us"):
+            offset = utc_offset if column in _ZONED_COLUMNS else 0
+            item[column.removesuffix("_us")] = None if value is None else rfc3339(value, offset)
         elif column in _JSON_COLUMNS:
             item[column] = None if value is None else orjson.loads(value)
         elif column in _FLAG_COLUMNS:

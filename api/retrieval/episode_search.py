@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 
 from recollect.api.retrieval.contract.request import Ranking
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX, TimeBudget
-from recollect.api.retrieval.ranking.asked_time import answering_mask, limiting_scope, of_scope
+from recollect.api.retrieval.ranking.asked_time import answering_mask, limiting_scope, of_scope, versions_naming_dates
 from recollect.api.retrieval.ranking.candidates import Candidates, Mask, select_candidates
 from recollect.api.retrieval.ranking.features import (
     SearchSignals,
     feature_matrix,
     near_span_mask,
     span_mask,
-    versions_naming_dates,
 )
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.weighted_sum import (
@@ -290,7 +289,7 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
             lists["substring"] = episodes.rows_of(matches)
     naming_span: dict[int, float] | None = None
     if query.time_ranges:
-        naming_span = budget.run("dates", snapshot, lambda: versions_naming_dates(snapshot.episodes, query.time_ranges))
+        naming_span = budget.run("dates", snapshot, lambda: versions_naming_dates(snapshot.dates, query.time_ranges))
     if naming_span:
         lists["date"] = episodes.rows_of(np.array(sorted(naming_span), np.int64))
     answering = budget.run("facts", snapshot, lambda: versions_stating_answers(context))
@@ -338,6 +337,8 @@ def _candidates_with_signals(
     if scope is not None:
         of_time = of_scope(context, scope, naming_span, allowed)
         allowed = answering_mask(context, scope, of_time, allowed)
+        if not of_time.any():
+            lists["date"] = np.flatnonzero(allowed)
     elif not query.has_topic:
         allowed = _of_time_range(episodes, allowed, in_span, naming_span)
     if not query.has_topic:

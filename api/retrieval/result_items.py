@@ -27,10 +27,7 @@ def named_dates(context: SearchContext, items: Sequence[Item]) -> dict[tuple[str
     own = [item.source_events[:DATED_SOURCES_MAX] for item in items if item.namespace == context.namespace]
     through = context.snapshot.progress.job_cursor("extraction")
     ids = [*{id for sources in own for id in sources}]
-    return {
-        (context.namespace, id): dates
-        for id, dates in context.snapshot.episodes.named_dates(ids, through=through).items()
-    }
+    return {(context.namespace, id): dates for id, dates in context.snapshot.dates.named(ids, through=through).items()}
 
 
 def episode_item(context: SearchContext, version: int, score: float, ranks: Mapping[str, int]) -> Item:

@@ -344,7 +344,7 @@ class Retriever:
             as_of: the time that the request is asked as of; None for the present.
             asker_zone: the zone of the asker, when another namespace says it.
         """
-        zone = zone_named(request.timezone or "") or asker_zone or snapshot.days.of_user
+        zone = zone_named(request.timezone or "") or asker_zone or snapshot.days.of_user(request.speaker)
         asked_at = question_time(as_of, request.until, zone, self._clock)
         started_ms = budget.spent_ms
         vectors, episodes = self._current_vectors(), self._namespace_search.episodes

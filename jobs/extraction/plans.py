@@ -1,4 +1,4 @@
-"""Plans: sets the end of plans and appointments with a future date, after which only their message says what was planned."""
+"""Plans: sets the end of plans, appointments and what holds until a future day; after it, only their message says so."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.clauses import clauses
+from recollect.projections.text.date_bounds import is_last_day, may_have_last_day
 from recollect.projections.text.date_reading import ReadDate, ReadWindows, read_dates
 
 #: Predicates of plans, and of appointments whose object is a day; birthdays come again.
@@ -39,22 +40,29 @@ _TASK_DATE_MIN = 0.2
 def end_plan(item: dict[str, Any], sent_at: datetime, read_windows: ReadWindows | None = None) -> None:
     """Set the end of a plan or an appointment with a future date: after it, only the message says what was planned.
 
+    A statement of any kind ends with the day until which it says that it holds: `my sister is staying until Sunday`.
+
     Parameters:
         read_windows: as in `read_dates`.
     """
-    predicate: str = item["predicate"]
-    if "valid_until" in item or not (
+    predicate, words = item["predicate"], item["object"]
+    if "valid_until" in item or _BEGINS.search(f"{predicate} {words}") is not None:
+        return
+    is_one_clause = len(clauses(words)) == 1
+    is_plan = (
         item.get("statement_kind") in _PLANNED
         or _PLAN.match(predicate)
-        or (predicate == SAYS and _SAID_PLAN.search(item["object"]) and len(clauses(item["object"])) == 1)
-        or (_DATED.search(predicate) and _ON_DAY.match(item["object"]))
-    ):
+        or (predicate == SAYS and _SAID_PLAN.search(words) and is_one_clause)
+        or (_DATED.search(predicate) and _ON_DAY.match(words))
+    )
+    if not is_plan and not (is_one_clause and may_have_last_day(words)):
         return
-    if _BEGINS.search(f"{predicate} {item['object']}") is None:
-        dates = read_dates(item["object"], sent_at, read_windows=read_windows)
-        end = _latest_end(dates, _TASK_DATE_MIN if item.get("type") == "task" else _DATE_MIN)
-        if end is not None and end > sent_at:
-            item["valid_until"] = end
+    dates = read_dates(words, sent_at, read_windows=read_windows)
+    if not is_plan:
+        dates = [date for date in dates if is_last_day(words, date.position, date.words)]
+    end = _latest_end(dates, _TASK_DATE_MIN if item.get("type") == "task" else _DATE_MIN)
+    if end is not None and end > sent_at:
+        item["valid_until"] = end
 
 
 def _latest_end(dates: Sequence[ReadDate], date_min: float) -> datetime | None:

@@ -26,6 +26,11 @@ INSERT INTO episodes (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?, ?, ?, ?, ?, ?, ?)
 """
 
+# See `user_zone`.
+SAVE_USER_ZONE = """
+INSERT OR REPLACE INTO user_zones (speaker, version, at_us, utc_offset, timezone) VALUES (?, ?, ?, ?, ?)
+"""
+
 #: An episode whose row is not complete: its event, the episode, the version of the episode before it in its
 #: session, the names of the participants who wrote it, once for each message, and the minutes of its zone east of UTC.
 AddedEpisode = tuple[RecordedEvent, Episode, int | None, Sequence[str], int | None]
@@ -75,6 +80,17 @@ def episode_offset(event: RecordedEvent, episode: Episode, session: SessionRow |
     if offset is not None:
         session.utc_offset = offset
     return session.utc_offset if offset is None and episode.role != "user" else offset
+
+
+def user_zone(
+    event: RecordedEvent, episode: Episode, session: SessionRow | None, utc_offset: int | None
+) -> tuple[Any, ...]:
+    """Return the bindings of `SAVE_USER_ZONE` for a message of a user: its offset, and the zone name that it is of."""
+    names = (episode.metadata and episode.metadata.get("timezone"), session and session.timezone)
+    timezone = next(
+        (name for name in names if name and zone_offset(name, event.occurred_at_us) == utc_offset is not None), None
+    )
+    return episode.speaker.casefold(), event.version, event.occurred_at_us, utc_offset, timezone
 
 
 def search_terms(episode: Episode) -> str | None:

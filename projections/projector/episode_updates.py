@@ -38,11 +38,14 @@ SELECT concat_ws(' ', text, caption, terms) FROM episodes
 WHERE version IN (SELECT source FROM episode_sources WHERE version = ?) ORDER BY version
 """
 _OWN_TEXT = "SELECT text FROM episodes WHERE version = ?"
-_ADD_SOURCE = "INSERT OR IGNORE INTO episode_sources (version, source, id, status) VALUES (?, ?, ?, ?)"
-_COPY_SOURCES = (
-    "INSERT OR IGNORE INTO episode_sources (version, source, id, status) "
-    "SELECT ?, source, id, status FROM episode_sources WHERE version = ?"
-)
+_ADD_SOURCE = """
+INSERT OR IGNORE INTO episode_sources (version, source, id, status, occurred_at_us, utc_offset)
+SELECT ?, version, id, status, occurred_at_us, utc_offset FROM episodes WHERE version = ?
+"""
+_COPY_SOURCES = """
+INSERT OR IGNORE INTO episode_sources (version, source, id, status, occurred_at_us, utc_offset)
+SELECT ?, source, id, status, occurred_at_us, utc_offset FROM episode_sources WHERE version = ?
+"""
 # The source may have expired, so the summary keeps its status.
 _SET_SOURCE_STATUS = "UPDATE episode_sources SET status = ? WHERE id = ? AND version < ?"
 _SOURCES = "SELECT source FROM episode_sources WHERE version = ?"
@@ -119,9 +122,9 @@ class EpisodeUpdates:
         """Write the sources and search terms of a summary, and remove the summaries that it replaces."""
         replaced: list[int] = []
         for source_id in dict.fromkeys(sources):
-            for version, _, tier, status in self._rows(event, [source_id]):
+            for version, _, tier, _ in self._rows(event, [source_id]):
                 if tier == "raw":
-                    self._connection.execute(_ADD_SOURCE, (event.version, version, source_id, status))
+                    self._connection.execute(_ADD_SOURCE, (event.version, version))
                 elif replaces:
                     replaced.append(version)
                     self._connection.execute(_COPY_SOURCES, (event.version, version))

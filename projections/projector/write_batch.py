@@ -18,11 +18,13 @@ from recollect.projections.projector.episode_events import Episode
 from recollect.projections.projector.episode_rows import (
     ADD_EPISODE,
     READ_CHARS_MAX,
+    SAVE_USER_ZONE,
     AddedEpisode,
     episode_offset,
     episode_row,
     json_or_none,
     search_terms,
+    user_zone,
 )
 from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.fact_endings import FactEndings
@@ -136,6 +138,8 @@ class WriteBatch:
         #: Bindings of `ADD_EPISODE`; the first one is the version.
         self._episodes: list[tuple[Any, ...]] = []
         self._sessions: dict[str, SessionRow] = {}
+        #: Bindings of `SAVE_USER_ZONE`, by speaker.
+        self._user_zones: dict[str, tuple[Any, ...]] = {}
         #: Bindings of `_ADD_ENTITY`.
         self._new_entities: list[tuple[int, str, int, int]] = []
         self._new_names: dict[str, int] = {}
@@ -189,7 +193,7 @@ class WriteBatch:
             raise ValueError(f"{event.type} has no session_id")
         session = self._sessions.get(event.session_id)
         if session is None:
-            row = None if self._new else self._row(SELECT_SESSION, event.session_id)
+            row = None if self._new else self._connection.execute(SELECT_SESSION, (event.session_id,)).fetchone()
             session = new_session(event.session_id, event.occurred_at_us) if row is None else session_of(row)
             self._sessions[event.session_id] = session
         if is_activity and event.occurred_at_us > session.last_at_us:
@@ -222,7 +226,10 @@ class WriteBatch:
                 if not isinstance(value, dict | list)
             ]
         self.restrictions.add_episode(event, episode, payload, previous)
-        self._added.append((event, episode, previous, speakers, episode_offset(event, episode, session)))
+        utc_offset = episode_offset(event, episode, session)
+        if episode.role == "user":
+            self._user_zones[episode.speaker] = user_zone(event, episode, session, utc_offset)
+        self._added.append((event, episode, previous, speakers, utc_offset))
 
     def complete_episodes(self) -> None:
         """Complete the rows of the episodes added so far, and add the mentions of the entities that they name.
@@ -352,6 +359,7 @@ class WriteBatch:
     def write_sessions_and_entities(self) -> None:
         """Write sessions, entities and cursors, after the last episode."""
         self._connection.executemany(SAVE_SESSION, [bindings(session) for session in self._sessions.values()])
+        self._connection.executemany(SAVE_USER_ZONE, self._user_zones.values())
         self._connection.executemany(_ADD_ENTITY, self._new_entities)
         self._connection.executemany(_ADD_NAME, self._new_names.items())
         self._connection.executemany(
@@ -360,12 +368,7 @@ class WriteBatch:
         self._connection.executemany(
             _DESCRIBE_ENTITY,
             [
-                (
-                    change.description,
-                    change.importance,
-                    change.metadata,
-                    entity_id,
-                )
+                (change.description, change.importance, change.metadata, entity_id)
                 for entity_id, change in self._descriptions.items()
             ],
         )
@@ -439,10 +442,6 @@ class WriteBatch:
         elif occurred_at_us < counts.first_us:
             counts.first_us = occurred_at_us
         return counts
-
-    def _row(self, query: str, value: int | str) -> tuple[Any, ...] | None:
-        """Return the first row of a query, or None."""
-        return self._connection.execute(query, (value,)).fetchone()
 
 
 def index_episodes(connection: apsw.Connection, first: int) -> None:

@@ -16,18 +16,11 @@ from recollect.events.local_time import fixed_zone, local_time, offset_minutes, 
 from recollect.projections.queries.records import fetch_tuples, fetch_value
 
 _MINUTE_US = 60_000_000
-#: Episodes, newest first, in which the last message of a user is looked for.
-_LATEST_MAX = 200
 # The zone that the namespace was configured with.
 _NAMESPACE_ZONE = "SELECT value FROM namespace_settings WHERE name = 'timezone'"
-# The last message of a user, with the zones that it and its session name.
-_LATEST_OF_USER = """
-SELECT latest.occurred_at_us, latest.utc_offset, latest.metadata ->> '$.timezone', sessions.timezone
-FROM (
-    SELECT occurred_at_us, role, tier, utc_offset, metadata, session_id FROM episodes ORDER BY version DESC LIMIT ?
-) AS latest LEFT JOIN sessions ON sessions.id = latest.session_id
-WHERE role = 'user' AND tier = 'raw' LIMIT 1
-"""
+# The zone of the last message of a user, and of all users.
+_OF_USER = "SELECT at_us, utc_offset, timezone FROM user_zones WHERE speaker = ?"
+_OF_LAST_USER = "SELECT at_us, utc_offset, timezone FROM user_zones ORDER BY version DESC LIMIT 1"
 
 
 def day_end_us(at_us: int, utc_offset: int) -> int:
@@ -54,16 +47,19 @@ class DayZone:
         name: str | None = fetch_value(self._connection, _NAMESPACE_ZONE)
         return (name and zone_named(name)) or self.default
 
-    @cached_property
-    def of_user(self) -> tzinfo:
-        """Return the zone of the last message of a user: the named one where its offset is the same, for other days."""
-        rows = fetch_tuples(self._connection, _LATEST_OF_USER, (_LATEST_MAX,))
+    def of_user(self, speaker: str | None) -> tzinfo:
+        """Return the zone of the last message of a user: the named one where its offset is the same, for other days.
+
+        Parameters:
+            speaker: the user; None, or a name that no message has, for the one who wrote last.
+        """
+        rows = fetch_tuples(self._connection, _OF_USER, (speaker.casefold(),)) if speaker else []
+        rows = rows or fetch_tuples(self._connection, _OF_LAST_USER)
         if not rows or rows[0][1] is None:
             return self.of_namespace
-        at_us, offset, *names = rows[0]
-        for name in names:
-            if name is not None and zone_offset(name, at_us) == offset:
-                return zone_named(name) or fixed_zone(offset)
+        at_us, offset, name = rows[0]
+        if name is not None:
+            return zone_named(name) or fixed_zone(offset)
         is_of_namespace = offset_minutes(local_time(at_us, self.of_namespace)) == offset
         return self.of_namespace if is_of_namespace else fixed_zone(offset)
 

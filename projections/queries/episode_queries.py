@@ -13,7 +13,6 @@ from recollect.projections.queries.queried_episodes import (
     EpisodeDetails,
     EpisodeRow,
     EpisodeToEmbed,
-    NamedDate,
     SpokenAfter,
     SpokenText,
     SummaryRow,
@@ -122,21 +121,6 @@ SELECT version, occurred_at_us, session_id, role, speaker, importance, previous,
     tier = 'raw', utc_offset
 FROM episodes WHERE status = 'active' AND version > ? AND version <= ? ORDER BY version
 """
-# Episodes that name a date in a time range, sources of summaries that do, and their summaries.
-_MENTIONING_DATES = """
-WITH naming AS (
-    SELECT event_id, max(probability) AS probability FROM date_mentions
-    WHERE start_us < ? AND end_us > ? AND end_us - start_us <= ? GROUP BY event_id
-)
-SELECT version, probability FROM naming JOIN episodes ON episodes.id = event_id
-UNION ALL SELECT source, probability FROM naming JOIN episode_sources ON episode_sources.id = event_id
-UNION ALL SELECT version, probability FROM naming JOIN episode_sources ON episode_sources.id = event_id
-"""
-# The dates that messages name, with an empty row for a message that names none.
-_NAMED_DATES = """
-SELECT id, date_mentions.text, start_us, end_us, probability
-FROM episodes LEFT JOIN date_mentions ON event_id = id WHERE version <= ? AND id IN (%s) ORDER BY key
-"""
 # The sources of a summary, and whether each is an active one that has expired.
 _EXPIRED_SOURCES = """
 SELECT source, status = 'active' AND NOT EXISTS (SELECT 1 FROM episodes WHERE episodes.version = source)
@@ -158,6 +142,12 @@ SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4
 """
 #: The tiers of episodes, in the order of compaction.
 TIERS = ("raw", "compressed", "distilled")
+# The oldest of some episodes, which may have expired.
+_FIRST_TIME = """
+SELECT occurred_at_us, utc_offset FROM episodes WHERE id IN (%s)
+UNION ALL SELECT occurred_at_us, utc_offset FROM episode_sources WHERE id IN (%s)
+ORDER BY occurred_at_us LIMIT 1
+"""
 # A message that may be shown, also one that a summary stands for.
 _SAID = """
 SELECT occurred_at_us, text FROM episodes
@@ -166,7 +156,7 @@ WHERE id = ? AND tier = 'raw' AND status NOT IN ('forgotten', 'invalidated', 're
 
 
 class EpisodeQueries:
-    """Queries on the tables `episodes`, `episode_sources` and `date_mentions`."""
+    """Queries on the tables `episodes` and `episode_sources`."""
 
     def __init__(self, connection: apsw.Connection, days: DayZone) -> None:
         self._connection = connection
@@ -198,12 +188,12 @@ class EpisodeQueries:
         return fetch_values(self._connection, statement, tuple(episode_ids))
 
     def first_time(self, episode_ids: Sequence[str]) -> tuple[int, int] | None:
-        """Return the time of the oldest of these episodes, and its minutes east of UTC; None: they are not here."""
-        statement = (
-            f"SELECT occurred_at_us, utc_offset FROM episodes WHERE id IN ({placeholders(len(episode_ids))}) "
-            "ORDER BY occurred_at_us LIMIT 1"
-        )
-        rows = fetch_tuples(self._connection, statement, tuple(episode_ids))
+        """Return the time of the oldest of these episodes, and its minutes east of UTC; None: they are not here.
+
+        Those that have expired are still here as sources of summaries.
+        """
+        ids = placeholders(len(episode_ids))
+        rows = fetch_tuples(self._connection, _FIRST_TIME % (ids, ids), (*episode_ids, *episode_ids))
         return (rows[0][0], self._days.offset(*rows[0])) if rows else None
 
     def writers(self, episode_ids: Sequence[str]) -> set[Writer]:
@@ -229,20 +219,6 @@ class EpisodeQueries:
     def said(self, episode_id: str) -> tuple[int, str] | None:
         """Return the time and the text of a message that may be shown; None without one."""
         return self._connection.execute(_SAID, (episode_id,)).fetchone()
-
-    def named_dates(self, episode_ids: Sequence[str], *, through: int) -> dict[str, list[NamedDate]]:
-        """Return the dates that messages name, the empty list for a message without one.
-
-        Parameters:
-            through: the version of the last message that was read for dates; later ones are left out.
-        """
-        rows = fetch_tuples(self._connection, _NAMED_DATES % placeholders(len(episode_ids)), (through, *episode_ids))
-        dates: dict[str, list[NamedDate]] = {}
-        for id, *date in rows:
-            of_message = dates.setdefault(id, [])
-            if date[0] is not None:
-                of_message.append(NamedDate(*date))
-        return dates
 
     def details(self, version: int) -> EpisodeDetails:
         """Return the episode of a version.
@@ -341,18 +317,6 @@ class EpisodeQueries:
         """Return version and id of a session's last live episodes, oldest first."""
         rows: list[Any] = fetch_tuples(self._connection, _LAST_VERSIONS, (session_id, limit))
         return rows[::-1]
-
-    def mentioning_dates(self, start_us: int, end_us: int, *, range_us_max: int) -> list[tuple[int, float]]:
-        """Return the versions of the episodes that name a date in a time range or have a source that does.
-
-        Each comes with the probability that its words mean this date, and may come more than once.
-
-        The versions of these sources are included.
-
-        Parameters:
-            range_us_max: dates with a longer range, such as a year, are left out.
-        """
-        return fetch_tuples(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
 
     def containing(self, patterns: Sequence[str], *, limit: int) -> list[int]:
         """Return the versions of active episodes that match LIKE patterns: most patterns first, then newest."""

@@ -137,7 +137,8 @@ LISTS: Mapping[str, PageStatement] = {
         id_column="id",
     ),
     "sessions": PageStatement(
-        columns="id, channel, user_id, started_at_us, ended_at_us, last_at_us, episode_count, summary, metadata",
+        columns="id, channel, user_id, started_at_us, ended_at_us, last_at_us, episode_count, summary, metadata, "
+        "utc_offset",
         source="sessions",
         cursor="id",
         is_number=False,
@@ -260,7 +261,8 @@ class PageQueries:
     def _zoned(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return a row with the minutes of its time east of UTC, where the list has them."""
         if "utc_offset" in row:
-            row["utc_offset"] = self._days.offset(row["occurred_at_us"], row["utc_offset"])
+            at_us = row["started_at_us"] if "started_at_us" in row else row["occurred_at_us"]
+            row["utc_offset"] = self._days.offset(at_us, row["utc_offset"])
         return row
 
     def passes(self, kind: str, id: str, selections: Sequence[Selection]) -> bool:

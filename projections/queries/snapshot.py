@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from recollect.projections.queries.date_queries import DateQueries
 from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.due_queries import DueQueries
 from recollect.projections.queries.entity_queries import EntityQueries
@@ -57,6 +58,11 @@ class Snapshot:
     def episodes(self) -> EpisodeQueries:
         """Return the queries on episodes."""
         return EpisodeQueries(self._connection, self.days)
+
+    @cached_property
+    def dates(self) -> DateQueries:
+        """Return the queries on the dates that messages name."""
+        return DateQueries(self._connection)
 
     @cached_property
     def due(self) -> DueQueries:

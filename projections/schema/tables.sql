@@ -45,12 +45,15 @@ CREATE TABLE episodes (
     source_tokens  INTEGER               -- of a summary: tokens of its sources
 ) STRICT;
 
--- The sources of each summary. Their texts stay in the log when the episodes expire.
+-- The sources of each summary. Their texts stay in the log when the episodes expire; the days of what was derived from
+-- them are those of their times here.
 CREATE TABLE episode_sources (
     version INTEGER NOT NULL,            -- of the summary
     source  INTEGER NOT NULL,            -- of the source: a raw episode, which may have expired
     id      TEXT    NOT NULL,            -- of the source's event
     status  TEXT    NOT NULL,            -- of the source, also after it has expired: active, stale, invalidated …
+    occurred_at_us INTEGER NOT NULL,     -- of the source
+    utc_offset     INTEGER,              -- of the source, as in `episodes`
     PRIMARY KEY (version, source)
 ) STRICT, WITHOUT ROWID;
 
@@ -111,6 +114,15 @@ CREATE TABLE job_cursors (
 CREATE TABLE namespace_settings (
     name  TEXT PRIMARY KEY,
     value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The zone of the last message of each user, which may have expired: in it are the days of a question.
+CREATE TABLE user_zones (
+    speaker    TEXT PRIMARY KEY,         -- case folded
+    version    INTEGER NOT NULL,         -- of the message
+    at_us      INTEGER NOT NULL,         -- when it was sent
+    utc_offset INTEGER,                  -- as in `episodes`
+    timezone   TEXT                      -- named by the message or its session, with this offset; NULL: none
 ) STRICT, WITHOUT ROWID;
 
 -- Sessions: one row for each conversation.

@@ -32,7 +32,8 @@ _RELATION_CHARS = 16
 
 _UPCOMING = re.compile(
     r"\b(?:coming up|upcoming|(?:what(?:'s| is| are)|any) (?:my |our |the )?(?:plans?|next|ahead|on|planned|scheduled)|"
-    r"my (?:plans|schedule|calendar|agenda)|what do (?:i|we) have|do (?:i|we) have (?:anything|something|any|plans)|"
+    r"(?<!was )(?<!were )(?<!was on )(?<!were on )my (?:plans|schedule|calendar|agenda)|"
+    r"what do (?:i|we) have|do (?:i|we) have (?:anything|something|any|plans)|"
     r"(?:what|where|when) (?:am|are) (?:i|we) \w{2,20}ing|next (?:[\w']{1,20} ){0,2}appointments?|"
     r"will (?:i|we|he|she|they|it)|"
     r"am i (?:doing|going|meeting|seeing|free|busy)|are we (?:doing|going|meeting|seeing)|going to|"
@@ -81,15 +82,18 @@ _QUESTION_FOLLOWS = re.compile(
     re.IGNORECASE,
 )
 _OWN_RELATION = re.compile(r"(?P<word>before|after|since|from|between|until|till|by)\b", re.IGNORECASE)
-#: Words before a date that make it a part of a thing, or the end of a time: `the deadline of March 1`, `due on Friday`.
+#: Words before a date that make it a part of a thing, or the end of a time: `due on Friday`, `like last year`.
 _OF_THING = re.compile(
-    r"\b(?:of|than|like|due|dated|expires?|ends?|by|until|till|before|after|since|from|"
+    r"\b(?:than|like|due|dated|expires?|ends?|by|until|till|before|after|since|from|"
     r"bis|vor|nach|seit|ab|fällig|hasta|antes|desde|después|avant|après|depuis|jusqu|до|после)"
     r"(?:['’]?(?: (?:on|in|at|the|my|our|this|that|zum|dem|am|el|de|la|le|au))*)\s*+$",
     re.IGNORECASE,
 )
-#: Words before a date for which something is meant; only a question for all of a time, `my plans for Friday`, means it.
-_FOR = re.compile(r"\b(?:for|booked|scheduled|planned|set)(?: (?:on|in|at|the|my|our|this|that))*\s*+$", re.IGNORECASE)
+#: Words before a date of a thing, `the deadline of March 1`, or for which something is meant; only a question for all
+#: of a time, `my plans for Friday` or `a summary of my August`, means it.
+_FOR = re.compile(
+    r"\b(?:of|for|booked|scheduled|planned|set)(?: (?:on|in|at|the|my|our|this|that))*\s*+$", re.IGNORECASE
+)
 _PREPOSITION = re.compile(r"\b(?:in|on|during|at|over|throughout|within)\s*+$", re.IGNORECASE)
 #: Dates that say without a preposition when something was: `yesterday`, `last week`, `two days ago`, `in May`.
 _ADVERB = re.compile(
@@ -98,13 +102,14 @@ _ADVERB = re.compile(
     re.IGNORECASE,
 )
 #: What may follow a date without a preposition that is no part of a name, unlike `my July trip`.
-_CLAUSE_END = re.compile(r"\A\s*+(?:$|[?.!,;:)]|(?:and|but|when|with|at|so|please)\b)")
+_CLAUSE_END = re.compile(r"\A\s*+(?:$|[?.!,;:)]|(?:and|but|when|with|at|so|please|for (?:me|us)|like|been|go)\b)")
 #: A season before a noun may say of which kind a thing is: `the summer tyres`.
 _SEASON_END = re.compile(rf"\b(?:{'|'.join(SEASONS)})\Z", re.IGNORECASE)
-#: A month, a season or a weekday as the whole of what is asked about: `how was my July?`.
+#: A year, a month, a season or a weekday as the whole of what is asked about: `how was my July?`, `a summary of 2024`.
 _WHOLE_TIME = re.compile(
-    rf"\b(?:my|our|how (?:was|were)) (?P<time>(?P<month>{any_of(DATE_WORDS['en'].months)})|"
-    rf"(?P<season>{'|'.join(SEASONS)})|(?P<weekday>{any_of(DATE_WORDS['en'].weekdays)})|weekend)\W*+$",
+    rf"\b(?:my|our|of|how (?:was|were|did)) (?:year )?(?P<time>(?P<month>{any_of(DATE_WORDS['en'].months)})|"
+    rf"(?P<season>{'|'.join(SEASONS)})|(?P<weekday>{any_of(DATE_WORDS['en'].weekdays)})|weekend|"
+    r"(?P<year>(?:19|20)\d\d))(?=\W*+$|\s(?:for (?:me|us)|like|been|go)\b)",
     re.IGNORECASE,
 )
 _HAS_END = re.compile(r"[-–]| (?:and|to|until|till|through) ", re.IGNORECASE)
@@ -182,12 +187,12 @@ def question_times(text: str, asked_at: datetime) -> QuestionTimes:
 
 
 def _dates(text: str, asked_at: datetime, *, is_upcoming: bool) -> list[DateRange]:
-    """Return the dates of a question; a month that it is all about is one without a preposition."""
+    """Return the dates of a question; a month or a year that it is all about is one without a preposition."""
     dates = _probable(text, asked_at, is_upcoming=is_upcoming)
     whole = None if dates else _WHOLE_TIME.search(text)
     if whole is None:
         return dates
-    word = "on" if whole["weekday"] else "in" if whole["month"] or whole["season"] else "last"
+    word = "on" if whole["weekday"] else "in" if whole["month"] or whole["season"] or whole["year"] else "last"
     read = _probable(f"{word} {whole['time']}", asked_at, is_upcoming=is_upcoming)
     return [date._replace(text=whole["time"], position=whole.start("time")) for date in read]
 

@@ -68,6 +68,13 @@ def _texts(result: RetrieveResult) -> str:
         "What did Jonas say in December 2022?",
         "Where did I live in November 2022?",
         "Was habe ich am 20. März gemacht?",
+        "Give me a summary of my December.",
+        "summarize my December",
+        "What was my December like?",
+        "How was December for me?",
+        "How was my 2021?",
+        "recap of 2021",
+        "What were my plans for December?",
     ],
 )
 def test_a_time_without_memories_gives_nothing_with_the_reason(memory: Recollect, question: str) -> None:
@@ -99,6 +106,68 @@ def test_what_was_said_in_a_time_tells_of_it_or_held_then_is_found(memory: Recol
     assert result.reason is None
 
 
+#: A chat with times that are longer than those asked for.
+_TIMES = (
+    ("2023-02-01T09:00:00+01:00", "I lived in Ghent from 2016 to 2020."),
+    ("2023-02-02T09:00:00+01:00", "I've worked at Siemens since 2012."),
+    ("2023-02-03T09:00:00+01:00", "I drove a green Golf until 2021."),
+    ("2023-02-04T09:00:00+01:00", "We were in Japan from December 20 to January 10."),
+    ("2023-02-05T09:00:00+01:00", "This year I read 4 books, the last was Circe."),
+    ("2023-08-05T09:00:00+02:00", "I was on vacation in Crete from July 3 to July 17."),
+    ("2023-09-05T09:00:00+02:00", "Last month we were camping in Norway."),
+    ("2023-09-06T09:00:00+02:00", "Tom came on June 2 and left on June 9."),
+)
+
+
+@pytest.fixture(scope="module")
+def times(tmp_path_factory: pytest.TempPathFactory) -> Generator[Recollect]:
+    with Recollect(tmp_path_factory.mktemp("longer"), workers=False, clock=lambda: _ASKED_AT) as memory:
+        # What no rule reads is read by the model.
+        memory.parts.vectors.embedder.start()
+        assert memory.parts.vectors.embedder.wait_ready(300)
+        for sent_at, text in _TIMES:
+            memory.append("ann", _message(text, sent_at))
+        memory.settle("ann")
+        yield memory
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Where did I live in 2018?", "Ghent"),
+        ("Where did I work in 2014?", "Siemens"),
+        ("Which car did I drive in 2015?", "Golf"),
+        ("Where was I on January 1?", "Japan"),
+        ("Where was I on July 10?", "Crete"),
+        ("What did I do on August 20?", "Norway"),
+    ],
+)
+def test_a_time_is_told_of_by_a_longer_one_around_it(times: Recollect, question: str, text: str) -> None:
+    result = times.retrieve("ann", question)
+    assert text in _texts(result)
+    assert result.reason is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Where did I live in 2014?", "Ghent"),
+        ("Where did I work in 2010?", "Siemens"),
+        ("Which car did I drive in 2022?", "Golf"),
+    ],
+)
+def test_a_time_outside_of_a_stated_one_is_not_told_of_by_it(times: Recollect, question: str, text: str) -> None:
+    assert text not in _texts(times.retrieve("ann", question))
+
+
+@pytest.mark.parametrize(
+    "question", ["What did I do on July 20?", "What did I do on April 20?", "What did I do on June 5?"]
+)
+def test_a_day_outside_of_all_stated_times_has_no_memory(times: Recollect, question: str) -> None:
+    result = times.retrieve("ann", question)
+    assert (_texts(result), result.reason) == ("", _REASON)
+
+
 @pytest.mark.parametrize(
     ("question", "text"),
     [
@@ -108,6 +177,7 @@ def test_what_was_said_in_a_time_tells_of_it_or_held_then_is_found(memory: Recol
         ("What did I buy before the bicycle on April 10 2023 and in June?", "bicycle"),
         ("Tell me about my March cello lessons", "cello"),
         ("What instrument do I play since March?", "cello"),
+        ("Which teacher of March 2023 taught me the cello?", "Jonas"),
     ],
 )
 def test_a_date_that_belongs_to_a_thing_filters_nothing(memory: Recollect, question: str, text: str) -> None:

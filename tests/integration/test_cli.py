@@ -178,8 +178,8 @@ COMMANDS = {
     "forget": "namespace memory_id --reason",
     "separate": "namespace memory_id alias --reason",
     "undo": "namespace event_id --reason",
-    "retrieve": "namespace query --limit --budget-tokens --as-of --also --speaker --format --explain --no-store --json "
-    "--server",
+    "retrieve": "namespace query --limit --budget-tokens --as-of --also --speaker --timezone --format --explain "
+    "--no-store --json --server",
     "settle": "namespace --timeout-seconds --server",
     "export": "--namespace --output --subject --format --force",
     "quarantine": "namespace --status --after",

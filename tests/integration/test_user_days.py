@@ -15,6 +15,7 @@ from support.fences import content_of
 
 from recollect import Recollect
 from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.memory.subject_export import as_markdown
 from recollect.api.pages.export import export_lines
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidEvent
@@ -148,6 +149,48 @@ def test_the_same_time_with_another_offset_is_the_same_event(memory: Recollect) 
     assert again.version == first.version
 
 
+@pytest.mark.parametrize(
+    ("session", "metadata", "zone"),
+    [
+        ("s", {}, "UTC-08:00"),
+        (None, {}, "UTC-08:00"),
+        ("s", {"metadata": {"timezone": "America/Los_Angeles"}}, "America/Los_Angeles"),
+    ],
+)
+def test_the_days_are_those_of_the_user_after_the_messages_have_expired(
+    tmp_path: Path, session: str | None, metadata: dict[str, Any], zone: str
+) -> None:
+    asked_at = datetime.fromisoformat("2023-09-01T20:00:00-08:00")
+    with _opened(tmp_path, asked_at) as memory:
+        sent_at = "2023-07-16T04:00:00Z" if metadata else f"{_SATURDAY}-08:00"
+        for text in ("I live in Leeds.", "I painted the boats at the harbour."):
+            memory.append("ann", _message(text, sent_at, **metadata) | {"session_id": session})
+        memory.settle("ann")
+        memory.compact("ann", now=asked_at)
+        assert all(episode["tier"] != "raw" for episode in memory.list("ann", "episodes")["items"])
+        asked = memory.retrieve("ann", "What did I do on July 15, 2023?")
+        assert [item.text for item in asked.items if item.kind == "episode"]
+        assert f"| {zone}\n" in asked.context
+        assert "Leeds (said 2023-07-15)" in memory.retrieve("ann", "Where do I live?", kinds=["fact"]).context
+        assert memory.check("ann").is_equal
+
+
+def test_yesterday_is_that_of_the_one_who_asks(memory: Recollect) -> None:
+    def said(speaker: str, text: str, occurred_at: str) -> None:
+        memory.append("ann", _message(text, occurred_at) | {"actor": speaker})
+
+    said("Yuki", "I went to the shrine.", "2023-07-17T09:00:00+09:00")
+    said("Bob", "I saw the game.", "2023-07-16T20:00:00-08:00")
+    yuki, bob, other = (
+        memory.retrieve("ann", "What did I do yesterday?", speaker=name) for name in ("yuki", "Bob", "Eve")
+    )
+    assert "Today: Tue 2023-07-18 | UTC+09:00" in yuki.context
+    assert [item.text for item in yuki.items] == ["I went to the shrine."]
+    assert "Today: Mon 2023-07-17 | UTC-08:00" in bob.context
+    assert [item.text for item in bob.items] == ["I saw the game."]
+    assert "Today: Mon 2023-07-17 | UTC-08:00" in other.context, "who has not written asks in the zone of the last user"
+
+
 def test_a_replay_has_the_same_zones(memory: Recollect) -> None:
     memory.append("ann", {"type": "namespace.configured", "payload": {"timezone": "Europe/Berlin"}})
     memory.append("ann", _message(_TEXT, f"{_SATURDAY}-08:00"))
@@ -170,3 +213,14 @@ def test_the_day_that_is_shown_is_the_local_day(memory: Recollect, minutes: int,
     result = memory.retrieve(namespace, "boats")
     assert f"[{sent_at:%a %Y-%m-%d}" in result.context
     assert datetime.fromisoformat(result.items[0].as_json()["occurred_at"]).isoformat() == sent_at.isoformat()
+
+
+def test_a_session_is_listed_in_its_zone(memory: Recollect) -> None:
+    memory.append("ann", _message(_TEXT, f"{_SATURDAY}-08:00"))
+    [session] = memory.list("ann", "sessions")["items"]
+    assert (session["started_at"], session["last_at"]) == (f"{_SATURDAY}-08:00", f"{_SATURDAY}-08:00")
+
+
+def test_the_export_of_a_subject_has_the_local_times(memory: Recollect) -> None:
+    memory.append("ann", _message(_TEXT, f"{_SATURDAY}-08:00"))
+    assert f"- [{_SATURDAY[:16]}-08:00] " in as_markdown(memory.export_subject("ann"))

@@ -64,3 +64,18 @@ def test_an_open_task_ends_after_a_day_that_may_be_meant() -> None:
     assert "valid_until" not in item
     end_plan(item := item | {"type": "task"}, _SAID)
     assert f"{item['valid_until']:%Y-%m-%d}" == "2026-07-13"
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("My husband is in Denver until July 20", "2026-07-21"),
+        ("I'm on antibiotics till Friday", "2026-07-11"),
+        ("My sister sleeps on our sofa until Friday", "2026-07-11"),
+        ("My sister sleeps on our sofa until Friday and I live in Albany", None),
+        ("I worked at the bank until last May", None),
+        ("I go to Denver on Fridays", None),
+    ],
+)
+def test_what_is_said_to_hold_until_a_day_ends_with_it_whatever_it_is_about(text: str, end: str | None) -> None:
+    assert _end(text, "health") == end

@@ -62,8 +62,8 @@ class RetrieveRequest(BaseModel):
     since: AwareDatetime | None = None
     #: Only memories that occurred before this time.
     until: AwareDatetime | None = None
-    #: The zone of the asker's days, such as `Europe/Berlin`, in which "yesterday" is read and times are shown; the zone
-    #: of the user's last message when None.
+    #: The zone of the asker's days, such as `Europe/Berlin`, in which "yesterday" is read and times are shown; without
+    #: it that of the last message of `speaker`, or of any user.
     timezone: TimeZoneName | None = None
     #: Active: only episodes of this session. Passive: the running conversation.
     session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = None

@@ -2,12 +2,15 @@
 
 Of a time are the messages said in it, those that name a date in it, and the facts that held in it. A question that is
 about nothing but a time gets these alone; one about a thing at a time also gets what was said right before and in the
-weeks after it, as long as there is anything of that time. Without that, it gets the facts that held then, or nothing.
+weeks after it, as long as there is anything of that time. Without that, it gets the messages that state a time around
+it, such as `from 2016 to 2020`, and the facts that held then, or nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,8 +21,11 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.query import TimeRange
 from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.events.envelope import DAY_US, datetime_of
+from recollect.projections.queries.date_queries import DateQueries
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.text.date_bounds import are_ends, has_both_ends, is_first_day, is_last_day
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.words import WORD
 
@@ -28,6 +34,11 @@ NO_MEMORY_OF_TIME = "no memory of that time"
 #: Characters of a question about a time, and words that may stand before it, such as a greeting.
 _QUESTION_CHARS_MAX = 300
 _GREETING_WORDS = 4
+#: The longest date that may tell of a shorter time within it, in days, by the length of that time: `this year I read
+#: four books` does not tell what was done on one of its days. A time with both of its ends may be of any length.
+_AROUND_DAYS = ((7, 62), (92, 184), (36_525, 3_660))
+#: Probability from which words of a message mean a date.
+_DATE_MIN = 0.5
 #: How long after the last message a time without a year may begin; later, the memory has ended long ago.
 _AFTER_MEMORY_US = 90 * DAY_US
 #: A question for how a time was, and facts of before that its answer has.
@@ -64,6 +75,19 @@ def _is_recent(context: SearchContext, scope: TimeRange) -> bool:
     return bool(len(times)) and scope.start_us <= int(times.max()) + _AFTER_MEMORY_US
 
 
+def versions_naming_dates(dates: DateQueries, spans: Sequence[TimeRange]) -> dict[int, float]:
+    """Return the versions of the episodes that name a date range within one of `spans` and not much wider.
+
+    Each has the probability that its words mean such a range.
+    """
+    probabilities: dict[int, float] = {}
+    for span in spans:
+        widest_us = max(span.end_us - span.start_us, 7 * DAY_US) * 6 // 5
+        for version, probability in dates.mentioning(span.start_us, span.end_us, range_us_max=widest_us):
+            probabilities[version] = max(probability, probabilities.get(version, 0.0))
+    return probabilities
+
+
 def of_scope(context: SearchContext, scope: TimeRange, versions_naming_span: Ints, allowed: Mask) -> Mask:
     """Return the mask of the allowed episodes that are of the time asked for.
 
@@ -85,13 +109,78 @@ def answering_mask(context: SearchContext, scope: TimeRange, of_time: Mask, allo
         of_time: the mask of the allowed episodes that are of that time.
     """
     near = near_span_mask(context.episodes, [scope])
-    if near is None or not context.query.has_topic or not of_time.any():
+    if not of_time.any():
+        return _telling_of(context, scope) & allowed
+    if near is None or not context.query.has_topic:
         return of_time
     # People often mention an event some days later, and dates of questions are not exact.
-    return of_time | ((near | _stating_what_held(context, scope)) & allowed)
+    return of_time | ((near | _telling_of(context, scope) | _stating_what_is_valid_in(context, scope)) & allowed)
 
 
-def _stating_what_held(context: SearchContext, scope: TimeRange) -> Mask:
+def _telling_of(context: SearchContext, scope: TimeRange) -> Mask:
+    """Return the mask of the episodes that tell of a time which none is of: in a longer time, or as what held then."""
+    episodes = context.snapshot.episodes
+    facts = [item for item in context.index.knowledge.items if context.query.has_topic and item.memory_type == "fact"]
+    lasting = {id for item in facts for id in item.source_events}
+    identity = {id for item in facts if item.statement_kind == "identity" for id in item.source_events}
+    stating, for_life = {*episodes.versions_of(lasting)}, {*episodes.versions_of(identity)}
+    dates = context.snapshot.dates.around(scope.start_us, scope.end_us, lasting)
+    versions = [
+        version
+        for version, text in episodes.texts([*dates]).items()
+        if _covers(text, dates[version], scope)
+        or (version in stating and _is_valid_in(text, dates[version], scope, for_life=version in for_life))
+    ]
+    mask = np.zeros(len(context.episodes), np.bool_)
+    mask[context.episodes.rows_of(np.array(sorted(versions), np.int64))] = True
+    return mask
+
+
+def _covers(text: str, dates: Sequence[NamedDate], scope: TimeRange) -> bool:
+    """Return whether a text states a time around an asked one: `from July 3 to July 17`, `last month`."""
+    asked_us = scope.end_us - scope.start_us
+    days_max = next((days for longest, days in _AROUND_DAYS if asked_us <= longest * DAY_US), 0)
+    likely = [date for date in dates if date.probability >= _DATE_MIN]
+    placed = sorted((text.find(date.words), date) for date in likely)
+    return any(
+        _begins_before(date, scope)
+        and _ends_after(date, scope)
+        and (has_both_ends(date.words) or date.end_us - date.start_us <= days_max * DAY_US)
+        and not is_last_day(text, position, date.words)
+        for position, date in placed
+    ) or any(
+        _begins_before(first, scope) and _ends_after(last, scope)
+        for (first_position, first), (position, last) in pairwise(placed)
+        if are_ends(text, first_position, first.words, position, last.words)
+    )
+
+
+def _is_valid_in(text: str, dates: Sequence[NamedDate], scope: TimeRange, *, for_life: bool) -> bool:
+    """Return whether what a text states held in a time: it says since or until when, or its date is that of a birth.
+
+    Parameters:
+        for_life: whether it holds since its date without a word for it.
+    """
+    placed = [(text.find(date.words), date) for date in dates]
+    return any(
+        _ends_after(date, scope)
+        if is_last_day(text, position, date.words)
+        else (for_life or is_first_day(text, position, date.words)) and _begins_before(date, scope)
+        for position, date in placed
+    )
+
+
+def _begins_before(date: NamedDate, scope: TimeRange) -> bool:
+    """Return whether a date, whose days are those of the zone of its message, begins before the end of a time."""
+    return date.start_us + min(date.end_us - date.start_us, DAY_US) // 2 < scope.end_us
+
+
+def _ends_after(date: NamedDate, scope: TimeRange) -> bool:
+    """Return whether a date, whose days are those of the zone of its message, ends after the start of a time."""
+    return date.end_us - min(date.end_us - date.start_us, DAY_US) // 2 > scope.start_us
+
+
+def _stating_what_is_valid_in(context: SearchContext, scope: TimeRange) -> Mask:
     """Return the mask of the episodes that state what held in a time, such as a home, said before its end."""
     lasting = [item for item in context.index.knowledge.items if item.memory_type in _LASTING and _holds(item, scope)]
     versions = context.snapshot.episodes.versions_of({id for item in lasting for id in item.source_events})

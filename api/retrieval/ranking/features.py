@@ -223,19 +223,6 @@ def near_span_mask(arrays: EpisodeArrays, spans: Sequence[TimeRange]) -> Mask | 
     return mask
 
 
-def versions_naming_dates(episodes: EpisodeQueries, spans: Sequence[TimeRange]) -> dict[int, float]:
-    """Return the versions of the episodes that name a date range within one of `spans` and not much wider.
-
-    Each has the probability that its words mean such a range.
-    """
-    probabilities: dict[int, float] = {}
-    for span in spans:
-        widest_us = max(span.end_us - span.start_us, 7 * DAY_US) * 6 // 5
-        for version, probability in episodes.mentioning_dates(span.start_us, span.end_us, range_us_max=widest_us):
-            probabilities[version] = max(probability, probabilities.get(version, 0.0))
-    return probabilities
-
-
 def _numeric_columns(
     episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, query: Query, signals: SearchSignals
 ) -> dict[str, Vector]:

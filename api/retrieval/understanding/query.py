@@ -41,6 +41,10 @@ _CONTINUED_CHARS = 300
 _QUOTED = re.compile(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?<!\w)'([^'\n]{3,80})'(?!\w)")
 #: The year of a date.
 _YEAR = re.compile(r"(?:19|20)\d\d")
+#: The words with which a request begins, which name no topic: `give me a summary of my August`.
+_REQUEST = re.compile(
+    r"\A(?:(?:please|can|could|would|you)[ ,]{1,3}+){0,3}+(?:give|show|send) (?:me|us)\b", re.IGNORECASE
+)
 _STOP_WORDS = STOP_WORDS | RUSSIAN_STOP_WORDS
 
 
@@ -186,7 +190,9 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
     dates = times.ranges
     date_words = {word for date in dates for word in WORD.findall(date.text.casefold())}
     topic = [word for word in read.without_names if word not in date_words]
-    has_topic = any(word not in _TOPICLESS_WORDS for word in topic)
+    request = _REQUEST.match(question)
+    topicless = _TOPICLESS_WORDS if request is None else _TOPICLESS_WORDS.union(_words(request.group()))
+    has_topic = any(word not in topicless for word in topic)
     if read.language is not None and has_topic:
         has_topic = names_topic(read.language, _without_dates(question, dates), topic)
     # What stands around a date is read in English; without a topic, a question in any language is about its date.

@@ -271,7 +271,8 @@ _REQUEST = re.compile(
     r"(?:when|where)(?:['’]s|s)?\b(?! (?:i|you|we|they|he|she|it|the|my|our|your|his|her|their)\b)|"
     r"(?:can|could|do|does|did|is|are|was|were|should|shall|would|will|may) "
     r"(?:i|you|we|they|he|she|it|the|a|an|my|there|\w{3,20}s)\b|"
-    r"(?:explain|(?:tell|give|show|help) me|write|translate|calculate|convert|suggest|recommend|list|define|recipe for|"
+    r"(?:explain|summari[sz]e|sum up|(?:summary|recap|overview) of|"
+    r"(?:tell|give|show|help) me|write|translate|calculate|convert|suggest|recommend|list|define|recipe for|"
     r"ideas? for|synonym for|another word for)\b)",
     re.I,
 )
