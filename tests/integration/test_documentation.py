@@ -84,10 +84,7 @@ def chat_server() -> Generator[OpenAiServer]:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(name, marks=() if name in REAL_MODEL_PAGES else pytest.mark.long)
-        for name in map(name_of, pages())
-    ],
+    [pytest.param(name, marks=() if name in REAL_MODEL_PAGES else pytest.mark.long) for name in map(name_of, pages())],
 )
 def test_every_block_of_a_page_runs(page: str, tmp_path: Path, shims: Path, request: pytest.FixtureRequest) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

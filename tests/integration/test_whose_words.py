@@ -386,7 +386,7 @@ def test_what_one_of_two_namesakes_leaves_is_not_the_others(memory: Recollect) -
 @pytest.mark.parametrize(
     "pasted",
     [
-        "can you make this friendlier?\n\nHi Sandra,\nI live at Lindenweg 4 now, please send the forms there.\nBest, Thomas",
+        "can you make this friendlier?\n\nHi Sandra,\nI live at Lindenweg 4 now, send the forms there.\nBest, Tom",
         "what do I answer?\n\nFrom: Gitte\nHi love, I'm pregnant with twins and I live at Lindenweg 4.\nxx Gitte",
     ],
 )
