@@ -104,6 +104,46 @@ def test_a_name_takes_along_what_goes_on_about_the_person(memory: Recollect) -> 
     assert "exam" in everything
 
 
+def test_a_name_takes_along_what_goes_on_with_other_names_after_the_pronoun(memory: Recollect) -> None:
+    memory.append(
+        "a", [said("I had a date with a baker called Tobias."), said("he lives in Hull and has a dog, Muffin")]
+    )
+    memory.append("a", [said("My daughter Celine lives in Bath with her partner Dom."), said("she brings lemon cake")])
+    turn(memory, "delete everything about Tobias")
+    turn(memory, "forget Dom please")
+    memory.settle("a")
+    everything = shown(memory)
+    assert not any(word in everything for word in ("Tobias", "Hull", "Muffin", "Dom"))
+    assert "lemon cake" in everything
+
+
+def test_a_pronoun_means_the_person_of_the_sentence_before(memory: Recollect) -> None:
+    tell(memory)
+    turn(memory, "Paul moved away. Please forget everything about him.")
+    memory.settle("a")
+    everything = shown(memory)
+    assert not any(word in everything for word in ("Rex", "Rome"))
+    assert "72,000" in everything
+
+
+def test_what_a_request_keeps_stays(memory: Recollect) -> None:
+    tell(memory)
+    result = turn(memory, "Forget my salary but keep the kiwi.")
+    assert {item["id"] for item in result.forgotten} >= {"salary", "echo"}
+    everything = shown(memory)
+    assert "72,000" not in everything
+    assert "allergic to kiwi" in everything
+
+
+def test_both_things_of_a_request_are_forgotten(memory: Recollect) -> None:
+    tell(memory)
+    turn(memory, "Please forget my salary and the kiwi.")
+    memory.settle("a")
+    everything = shown(memory)
+    assert not any(word in everything for word in ("72,000", "kiwi"))
+    assert "31,000" in everything
+
+
 @pytest.mark.parametrize("is_one_append", [True, False])
 def test_an_answer_that_repeats_what_is_forgotten_is_forgotten_too(memory: Recollect, *, is_one_append: bool) -> None:
     tell(memory)
