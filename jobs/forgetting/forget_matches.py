@@ -161,6 +161,34 @@ def _meant(
     return [message] if takes_back else []
 
 
+def likeliest_messages(
+    requests: Sequence[ForgetRequest],
+    own: Sequence[SpokenMessage],
+    encoders: Encoders | None,
+    similarities_to: SimilaritiesTo | None,
+) -> list[SpokenMessage]:
+    """Return the messages of a speaker that unclear requests may name, likeliest first.
+
+    Parameters:
+        encoders: None: those with words of a request.
+    """
+    scores: dict[str, float] = {}
+    for request in requests:
+        words = model().content(request.text)
+        if encoders is None:
+            of_request = [(it.id, float(_shared(words, it.text))) for it in own if _shared(words, it.text)]
+        else:
+            sentences = [*_candidates(request.text, own, _EMBEDDED_MAX, similarities_to)]
+            if not sentences:
+                continue
+            ids = [it.id for it, _ in sentences]
+            odds, _, _ = leader(request.text, request.odds, [sentence for _, sentence in sentences], ids, encoders)
+            of_request = [*zip(ids, odds, strict=True)]
+        for id, score in of_request:
+            scores[id] = max(score, scores.get(id, score))
+    return sorted((it for it in own if it.id in scores), key=lambda it: -scores[it.id])
+
+
 def named_texts(
     text: str,
     odds: float,

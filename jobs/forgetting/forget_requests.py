@@ -14,6 +14,7 @@ from itertools import islice
 
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.statement_reader import read_clauses
+from recollect.jobs.extraction.statements import KEEP_BY_WORDS_MIN, KEEP_MIN
 from recollect.jobs.forgetting.forget_model import model
 from recollect.jobs.forgetting.request_parts import request_parts
 from recollect.projections.embeddings.reading_encoder import Embed
@@ -117,9 +118,18 @@ def _log_odds(probability: float) -> float:
     return math.log(max(probability, _CERTAIN) / max(1 - probability, _CERTAIN))
 
 
-def is_request_alone(text: str) -> bool:
-    """Return whether each sentence of a message may ask to forget, or says next to nothing."""
-    return all(map(_is_empty, _sentences(text)))
+def is_request_alone(text: str, embed: Embed | None = None) -> bool:
+    """Return whether each sentence of a message may ask to forget, or says nothing worth keeping.
+
+    Parameters:
+        embed: as in `forget_requests`.
+    """
+    return all(_is_empty(it) or not _is_worth_keeping(it, embed) for it in _sentences(text))
+
+
+def _is_worth_keeping(sentence: str, embed: Embed | None) -> bool:
+    read = read_clauses(sentence, to_assistant=True, embedding=None if embed is None else embed([sentence])[0])
+    return any(part.keep >= (KEEP_MIN if part.has_vector else KEEP_BY_WORDS_MIN) for part in read)
 
 
 def _is_empty(sentence: str) -> bool:

@@ -207,6 +207,33 @@ def test_an_unclear_request_forgets_nothing_and_says_so(memory: Recollect) -> No
     assert any("kiwi" in candidate["text"] for candidate in result.forget_candidates)
 
 
+def test_the_candidates_of_an_unclear_request_are_own_messages(memory: Recollect) -> None:
+    tell(memory)
+    memory.append("a", said("My kiwi allergy is bad.", name="Bob", id="bob"))
+    result = turn(memory, "Please forget my kiwi allergy problem.")
+    assert [item["text"] for item in result.forget_candidates] == ["I am allergic to kiwi."]
+
+
+def test_a_request_goes_with_what_says_nothing_worth_keeping(memory: Recollect) -> None:
+    tell(memory)
+    result = turn(memory, "Please forget what I told you about my salary. It is private to him.", id="request")
+    assert {item["id"] for item in result.forgotten} >= {"salary", "request"}
+    tell_more = "Please forget the kiwi. My sister moved to Turin with three cats."
+    result = turn(memory, tell_more, id="with news")
+    assert result.forgotten
+    assert "with news" not in {item["id"] for item in result.forgotten}
+
+
+def test_a_request_is_undecided_while_the_models_load(tmp_path: Path) -> None:
+    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+        memory.append("a", said("They pay me 72,000 now."))
+        result = turn(memory, "Please forget what I earn.")
+        assert memory.parts.vectors.embedder.state in ("loading", "ready")
+        assert result.forgotten == ()
+        assert "not decided yet" in result.context
+        assert "nothing was forgotten" not in result.context
+
+
 def test_nobody_forgets_for_another_speaker(memory: Recollect) -> None:
     tell(memory)
     for text in ("Forget Ann's salary.", "Forget everything about Ann.", "Please forget my salary."):
