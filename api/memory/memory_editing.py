@@ -218,7 +218,7 @@ class MemoryEditing(ABC):
             raise NotFound(f"namespace {namespace!r} has no event with the id {event_id!r}", field="event_id")
         events = undo_events(self.parts.log, namespace, event, reason)
         with self._reading(namespace) as snapshot:
-            ids = [event["payload"]["event_id"] for event in events]
+            ids = [event["payload"]["event_id"] for event in events if event["type"] == "edit.undone"]
             is_edit = bool(ids) and all(snapshot.memory_ids.exists("edit", id) for id in ids)
         if not is_edit:
             raise InvalidInput(f"an event {event.type} like this one cannot be undone", field="event_id")

@@ -241,8 +241,7 @@ def undo_events(log: EventLog, namespace: str, event: RecordedEvent, reason: str
         payload = {"event_id": undone["event_id"], "again": not undone.get("again", False), "reason": reason}
         return [{"type": "edit.undone", "payload": payload}]
     if event.type == "message.added":
-        parts = _forgettings_for(log, namespace, event)
-        return [{"type": "edit.undone", "payload": {"event_id": id, "reason": reason}} for id in parts]
+        return _events_undoing_request(log, namespace, event, reason)
     parts = [event.id]
     before = log.read(namespace, after=event.version - 2, limit=1) if event.version > 1 else []
     if before and before[0].type == "memory.invalidated" and before[0].causation_id == event.causation_id:
@@ -252,20 +251,33 @@ def undo_events(log: EventLog, namespace: str, event: RecordedEvent, reason: str
     return [{"type": "edit.undone", "payload": {"event_id": id, "reason": reason}} for id in parts]
 
 
-def _forgettings_for(log: EventLog, namespace: str, request: RecordedEvent) -> list[str]:
-    """Return the ids of the events that forgot what a message asked for; of an entity there is no undo."""
-    ids: list[str] = []
+def _events_undoing_request(
+    log: EventLog, namespace: str, request: RecordedEvent, reason: str | None
+) -> list[dict[str, Any]]:
+    """Return the events that bring back what a message asked to forget.
+
+    An entity is described again, without its description. The message stays hidden, unless it asked to forget itself:
+    nothing in it was read as a statement, and shall not be now.
+    """
+    forgettings = _forgettings_for(log, namespace, request)
+    targets = {event.id: event.data() for event in forgettings}
+    names = [it["memory_id"] for it in targets.values() if it.get("kind") == "entity"]
+    edits = [id for id, it in targets.items() if it.get("kind") != "entity"]
+    restored = [id for id in edits if targets[id]["memory_id"] != request.id] or edits
+    return [
+        *({"type": "edit.undone", "payload": {"event_id": id, "reason": reason}} for id in restored),
+        *({"type": "entity.described", "payload": {"name": name}} for name in names),
+    ]
+
+
+def _forgettings_for(log: EventLog, namespace: str, request: RecordedEvent) -> list[RecordedEvent]:
+    """Return the events that forgot what a message asked for."""
+    forgettings: list[RecordedEvent] = []
     after = request.version
     while events := log.read(namespace, after=after, limit=_EVENTS_READ):
         after = events[-1].version
-        ids += [
-            event.id
-            for event in events
-            if event.type == "memory.forgotten"
-            and event.causation_id == request.id
-            and event.data().get("kind") != "entity"
-        ]
-    return ids
+        forgettings += [it for it in events if it.type == "memory.forgotten" and it.causation_id == request.id]
+    return forgettings
 
 
 def edit_drafts(events: list[dict[str, Any]]) -> list[EventDraft]:

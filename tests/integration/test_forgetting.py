@@ -260,9 +260,29 @@ def test_an_undo_brings_back_all_that_a_request_forgot(memory: Recollect) -> Non
     assert {item["request_id"] for item in items} == {"request"}
     assert "My salary is 72,000 euros a year." in [item["text"] for item in items]
     memory.undo("a", "request")
-    assert memory.list("a", "forgotten")["items"] == []
+    assert [item["id"] for item in memory.list("a", "forgotten")["items"]] == ["request"]
     assert memory.list("a", "facts")["items"] == before
     assert "72,000" in memory.retrieve("a", "What is my salary?").context
+    check = memory.check("a")
+    assert check.live_digest == check.replayed_digest
+
+
+def test_an_undo_of_a_request_brings_back_its_entities_and_does_not_read_it(memory: Recollect) -> None:
+    memory.append("a", [said("My boss Helena is super chill."), said("I hate coriander, please never put it in recipes.")])
+    memory.settle("a")
+    names = {item["name"] for item in memory.list("a", "entities")["items"]}
+    assert "Helena" in names
+    rules = [(item["value"], item["status"]) for item in memory.list("a", "preferences")["items"]]
+    turn(memory, "Please forget Helena.", id="boss")
+    turn(memory, "Please forget the coriander, I eat it now.", id="herb")
+    memory.settle("a")
+    assert "Helena" not in {item["name"] for item in memory.list("a", "entities")["items"]}
+    for request_id in ("boss", "herb"):
+        memory.undo("a", request_id)
+    memory.settle("a")
+    assert {item["name"] for item in memory.list("a", "entities")["items"]} == names
+    assert [(item["value"], item["status"]) for item in memory.list("a", "preferences")["items"]] == rules
+    assert "Helena" in memory.retrieve("a", "Who is my boss?").context
     check = memory.check("a")
     assert check.live_digest == check.replayed_digest
 
