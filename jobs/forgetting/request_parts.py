@@ -14,8 +14,8 @@ from recollect.jobs.extraction.clauses import clauses
 
 #: Where a part begins that says something else than the one before it.
 _CONTRAST = re.compile(
-    r"[,;]?\s+(?:but|aber|pero|mais|ma)\s+|[,;]?\s+(?=(?:except|apart from|außer|excepto|sauf|tranne)\b)"
-    r"|(?:[,;]\s*(?:and\s+)?|\s+and\s+)(?=(?:please\s+)?(?:keep|remember|leave|not)\b)",
+    r"[,;]?\s{1,4}(?:but|aber|pero|mais|ma)\s{1,4}|[,;]?\s{1,4}(?=(?:except|apart from|außer|excepto|sauf|tranne)\b)"
+    r"|(?:[,;]\s{0,4}(?:and\s{1,4})?|\s{1,4}and\s{1,4})(?=(?:please\s{1,4})?(?:keep|remember|leave|not)\b)",
     re.IGNORECASE,
 )
 #: A part that does not ask and names what stays.
@@ -24,10 +24,10 @@ _STAYS = re.compile(
     r"|sauf|tranne)\b",
     re.IGNORECASE,
 )
-_JOIN = re.compile(r"\W*(?:and|or|und|oder|y|o|et|ou|e)\b", re.IGNORECASE)
+_JOIN = re.compile(r"\W{0,8}(?:and|or|und|oder|y|o|et|ou|e)\b", re.IGNORECASE)
 #: What joins the things that a part names; commas do in a list with `and`: `forget Rome, we fly to Oslo` has one thing.
-_AND = re.compile(r",?\s+(?:and|or|und|oder|y|et|ou)\s+(?:about\s+)?", re.IGNORECASE)
-_COMMA = re.compile(r",\s+")
+_AND = re.compile(r",?\s{1,4}(?:and|or|und|oder|y|et|ou)\s{1,4}(?:about\s{1,4})?", re.IGNORECASE)
+_COMMA = re.compile(r",\s{1,4}")
 
 _THING = "forget {}"
 

@@ -268,7 +268,9 @@ def test_an_undo_brings_back_all_that_a_request_forgot(memory: Recollect) -> Non
 
 
 def test_an_undo_of_a_request_brings_back_its_entities_and_does_not_read_it(memory: Recollect) -> None:
-    memory.append("a", [said("My boss Helena is super chill."), said("I hate coriander, please never put it in recipes.")])
+    memory.append(
+        "a", [said("My boss Helena is super chill."), said("I hate coriander, please never put it in recipes.")]
+    )
     memory.settle("a")
     names = {item["name"] for item in memory.list("a", "entities")["items"]}
     assert "Helena" in names
