@@ -279,12 +279,14 @@ def test_an_undo_of_a_request_brings_back_its_entities_and_does_not_read_it(memo
     turn(memory, "Please forget the coriander, I eat it now.", id="herb")
     memory.settle("a")
     assert "Helena" not in {item["name"] for item in memory.list("a", "entities")["items"]}
+    assert memory.graph("a", "Helena")["entity"] is None
     for request_id in ("boss", "herb"):
         memory.undo("a", request_id)
     memory.settle("a")
     assert {item["name"] for item in memory.list("a", "entities")["items"]} == names
     assert [(item["value"], item["status"]) for item in memory.list("a", "preferences")["items"]] == rules
     assert "Helena" in memory.retrieve("a", "Who is my boss?").context
+    assert memory.graph("a", "Helena")["entity"] == "Helena"
     check = memory.check("a")
     assert check.live_digest == check.replayed_digest
 
