@@ -123,7 +123,7 @@ def forget(session: ToolSession, arguments: ForgetArguments) -> ToolAnswer:
     memory = shown_memory(session, arguments.memory_id)
     forgotten = session.memory.forget(session.namespace, arguments.memory_id, reason=arguments.why)
     entry = ForgottenMemory(id=str(forgotten["id"]), kind=memory["kind"], text=memory_text(memory))
-    result = ForgetResult(dry_run=False, memories=[entry], version=forgotten["version"])
+    result = ForgetResult(dry_run=False, memories=[entry], version=forgotten["version"], event_id=forgotten["event_id"])
     return ToolAnswer(text=f"Forgotten: {entry.kind} {entry.id}: {entry.text}", data=result.as_json(), count=1)
 
 

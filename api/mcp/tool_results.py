@@ -84,6 +84,8 @@ class ForgetResult(ToolResult):
     dry_run: bool
     memories: list[ForgottenMemory]
     version: int | None = None
+    #: The event that forgot it, by which it can be undone.
+    event_id: str | None = None
 
 
 class HistoryEntry(ToolResult):

@@ -42,7 +42,7 @@ def undo_events(
     if replaced is not None and stating is not None and stating.type in _MESSAGES:
         return _linked(_message_restored(log, namespace, replaced, stating, forgotten, reason))
     if event.type == "message.added":
-        return _linked([_undone(id, reason) for id in _forgettings_for(log, namespace, event)])
+        return _request_undone(log, namespace, event, reason)
     parts = [event] if replaced is None or stating is None else [stating, replaced]
     return _linked([_undone(part.id, reason) for part in parts])
 
@@ -124,15 +124,23 @@ def _message_restored(
     return [restored]
 
 
-def _forgettings_for(log: EventLog, namespace: str, request: RecordedEvent) -> list[str]:
-    """Return the ids of the events that forgot what a message asked for; of an entity there is no undo."""
-    return [
-        event.id
+def _request_undone(log: EventLog, namespace: str, request: RecordedEvent, reason: str | None) -> list[dict[str, Any]]:
+    """Return the events that bring back what a message asked to forget.
+
+    An entity is described again, without its description. The message stays hidden, unless it asked to forget itself:
+    nothing in it was read as a statement, and shall not be now.
+    """
+    forgettings = [
+        event
         for event in _later(log, namespace, request)
-        if event.type == "memory.forgotten"
-        and event.causation_id == request.id
-        and event.data().get("kind") != "entity"
+        if event.type == "memory.forgotten" and event.causation_id == request.id
     ]
+    targets = {event.id: event.data() for event in forgettings}
+    names = [it["memory_id"] for it in targets.values() if it.get("kind") == "entity"]
+    edits = [id for id, it in targets.items() if it.get("kind") != "entity"]
+    restored = [id for id in edits if targets[id]["memory_id"] != request.id] or edits
+    described = [{"type": "entity.described", "payload": {"name": name}} for name in names]
+    return [*_linked([_undone(id, reason) for id in restored]), *described]
 
 
 def _near(log: EventLog, namespace: str, event: RecordedEvent) -> tuple[list[RecordedEvent], list[RecordedEvent]]:

@@ -10,7 +10,7 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result_json import ForgetCandidateJson, ForgottenJson
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import RecollectError
-from recollect.jobs.forgetting.forget_events import ACTOR, requests_of
+from recollect.jobs.forgetting.forget_events import ACTOR, forget_candidates, is_undecided, requests_of
 from recollect.jobs.forgetting.forget_requests import ForgetRequest
 
 #: Events at the end of the log among which the message is looked for: it was appended for this retrieval, or before it.
@@ -19,6 +19,10 @@ _TAIL_EVENTS = 500
 _CANDIDATES_MAX = 3
 _UNCLEAR = (
     "The user asks to forget something, but it is not clear what, so nothing was forgotten. Ask what exactly to forget."
+)
+_UNDECIDED = (
+    "The user asks to forget something. It is not decided yet what that is: say that you will forget it, and do not "
+    "mention it again."
 )
 _FORGOTTEN = (
     "The user asked to forget something. It is forgotten: confirm it, do not repeat it, never mention it again."
@@ -63,7 +67,9 @@ def forget_answer(
     )
     if forgotten:
         return ForgetAnswer(forgotten, notes=(_FORGOTTEN,))
-    return ForgetAnswer(candidates=_candidates(parts, namespace, request, requests, appended), notes=(_UNCLEAR,))
+    if is_undecided(parts.job_context, len(appended)):
+        return ForgetAnswer(notes=(_UNDECIDED,))
+    return ForgetAnswer(candidates=_candidates(parts, namespace, requests, message.id), notes=(_UNCLEAR,))
 
 
 def _is_message(event: RecordedEvent, query: str, appended: Sequence[str]) -> bool:
@@ -74,17 +80,11 @@ def _is_message(event: RecordedEvent, query: str, appended: Sequence[str]) -> bo
 
 
 def _candidates(
-    parts: MemoryParts,
-    namespace: str,
-    request: RetrieveRequest,
-    requests: Sequence[ForgetRequest],
-    appended: Sequence[str],
+    parts: MemoryParts, namespace: str, requests: Sequence[ForgetRequest], message_id: str
 ) -> tuple[ForgetCandidateJson, ...]:
-    """Return the memories that the words of an unclear request find."""
-    words = " ".join(part.text for part in requests)
-    result = parts.retriever.retrieve(
-        namespace,
-        RetrieveRequest(query=words, limit=_CANDIDATES_MAX, speaker=request.speaker, no_store=True),
-        exclude=appended,
-    )
-    return tuple(ForgetCandidateJson(id=item.id, kind=item.kind, text=item.text) for item in result.items)
+    """Return the user's own messages that an unclear request may mean."""
+    try:
+        likeliest = forget_candidates(parts.job_context, namespace, requests, message_id, _CANDIDATES_MAX)
+    except RecollectError:
+        return ()
+    return tuple(ForgetCandidateJson(id=it.id, kind="episode", text=it.text) for it in likeliest)

@@ -73,7 +73,7 @@ _DETERMINERS = frozenset(
 )
 _QUESTION_WORDS = frozenset("what which welcher welche welches qué que quel quelle".split())
 _INDEFINITE = frozenset(
-    "a an any another some every each no good strong new better secure random safe different weak other own all ein "
+    "a an any another some every each no good strong new better secure random different weak other own all ein "
     "eine einen neues neuen un una uno une nouveau nueva nuevo".split()
 )
 _LINKS = frozenset(
@@ -84,6 +84,10 @@ _PLAIN = frozenset(
     "current actual right correct secret exact full old present entire whole main last home pass access unlock "
     "zugang".split()
 )
+#: Nouns that add nothing to the word before them: `SIM card PIN` is that of the SIM.
+_GENERIC = frozenset("card account karte konto tarjeta carte".split())
+#: Where what follows a secret may speak of another one.
+_JOINT = re.compile(r"[,:]\s|(?<!\w)(?:and|but|while|und|aber|y|pero|et|mais)(?!\w)", re.IGNORECASE)
 #: Words that end a noun phrase.
 _BREAKS = frozenset(
     "is was are were be been am whats who where when why how me us you i we they he she it please pls again give tell "
@@ -259,6 +263,8 @@ def _described(before: list[str]) -> tuple[list[str] | None, bool]:
             return None, False
         if word in _DETERMINERS or word in _QUESTION_WORDS:
             return described, word in _QUESTION_WORDS
+        if described[:1] and described[0] in _GENERIC:
+            described.pop(0)
         if word not in _PLAIN and SECRET_NAME.fullmatch(word) is None:
             described.insert(0, word)
     return described, False
@@ -307,8 +313,15 @@ def _clauses(text: str, secrets: Sequence[Secret]) -> Iterator[str]:
         end = _SENTENCE_END.search(text, secret.end, limit)
         # What follows a secret up to the next one describes the next one, as a rule.
         rest = text[secret.end : end.start()] if end is not None else text[secret.end :] if following is None else ""
-        yield f"{text[begin : secret.start]} {rest}"
+        yield f"{text[begin : secret.start]} {_own_rest(rest)}"
         place = secret.end
+
+
+def _own_rest(rest: str) -> str:
+    """Return what follows a secret without what speaks of another one: `and the dress code is black tie`."""
+    name = SECRET_NAME.search(rest)
+    joints = [] if name is None else [match.start() for match in _JOINT.finditer(rest, 0, name.start())]
+    return rest[: joints[-1]] if joints else rest
 
 
 def _without(text: str, secrets: Sequence[Secret]) -> str:

@@ -34,6 +34,11 @@ _IS = (
 )
 #: What joins it directly: `changed my PIN to 1234`, `pin 1234`.
 _NEAR = r"[ \t]{1,4}(?:(?:(?:changed|set|reset)[ \t]{1,4})?(?:to|auf|in|a|à)[ \t]{1,4})?(?=\S{0,63}\d)"
+#: A sentence of its own about the secret before it: `They changed the gate code, it's 1947 now`, `… . New one: 5512`.
+_IT_IS = (
+    r"(?:[ \t]{1,4}[^\W\d_]{1,20}){0,3}[,;.]?[ \t]{1,4}(?:it|(?:the[ \t]{1,4})?new[ \t]{1,4}(?:one|code|pin))"
+    r"(?:['’]s|[ \t]{1,4}(?:is|was)|:)[ \t]{1,4}(?:now[ \t]{1,4})?(?=\S{0,63}\d)"
+)
 #: The same behind a gap, for what is a number and no year: `the gate code of the cabin 8821`.
 _NEAR_NUMBER = r"[ \t]{1,4}(?=(?!(?:19|20)\d\d(?!\d))\d{4,8}[ \t]{0,2}(?:[\n.,;!?)]|\Z))"
 _QUOTED = r"[\"'“„«`‘][^\"'”“»`’\n]{3,80}[\"'”“»`’]"
@@ -41,7 +46,7 @@ _QUOTED = r"[\"'“„«`‘][^\"'”“»`’\n]{3,80}[\"'”“»`’]"
 _GROUPED = r"\d{2,4}(?:[ -]\d{2,4}){1,4}(?![\w.-])"
 _STATED = re.compile(
     rf"(?<![^\W_])(?:(?P<password>{_ACCESS_WORD})|(?P<pin>{_PIN})|(?P<code>{_CODE}))s?(?!\w)(?:[\"'](?=[ \t]?:))?"
-    rf"(?:{_GAP}(?P<verb>{_IS})|(?P<near>{_NEAR}|{_GAP}{_NEAR_NUMBER}))"
+    rf"(?:{_GAP}(?P<verb>{_IS})|{_GAP}{_IT_IS}|(?P<near>{_NEAR}|{_GAP}{_NEAR_NUMBER}))"
     rf"(?P<value>{_QUOTED}|{_GROUPED}|[^\s\"'“”„«»`]{{3,64}})",
     re.IGNORECASE,
 )
@@ -79,7 +84,8 @@ SECRET_NAME = re.compile(
 _HOUSEHOLD = re.compile(
     r"wi-?fi|wlan|w-lan|router|hotspot|(?<!\w)(?:(?:home |guest )?network|guests?|netzwerk|heimnetz|g[aä]ste\w{0,10}"
     r"|r[eé]seau|red de casa|rete di casa|house|haus|flat|apartment|wohnung|haust[uü]r|t[uü]r|door|gate|garage|locker"
-    r"|spind|safe|tresor|alarm\w{0,10}|cabin|club|gym|sauna|laundry|keller|shed)(?!\w)",
+    r"|spind|safe|tresor|alarm\w{0,10}|(?:mail|letter) ?box|briefkasten|cabin|club|gym|sauna|laundry|keller"
+    r"|shed)(?!\w)",
     re.IGNORECASE,
 )
 #: Characters before a password in which its household is looked for.
@@ -127,6 +133,8 @@ _TRAILING = ".,;:?)]}…。、，"
 _PLAIN_WORD = re.compile(r"\A(?:[^\W\d_]?[^\WA-Z\d_]*)(?:['’-][^\WA-Z\d_]+)*$")
 #: Digits of a code that follows its name without a verb: `code 4711`, unlike `code 404`.
 _NEAR_DIGITS_MIN = 4
+#: The same for the code of a household, which is named just before it: `mailbox code 771`.
+_HOUSEHOLD_DIGITS_MIN, _HOUSEHOLD_CHARS = 3, 12
 
 
 def may_state_secrets(text: str) -> bool:
@@ -227,7 +235,10 @@ def _secret(match: re.Match[str], text: str) -> Secret | None:
         place = text[max(0, match.start() - _CONTEXT_CHARS) : match.end()]
         return Secret(start, start + len(value), "code" if is_plain or _HOUSEHOLD.search(place) else "password")
     digits = sum(map(str.isdigit, value))
-    digits_min = _NEAR_DIGITS_MIN if groups.get("near") and _CARD_CODE.match(groups["code"] or "") is None else 1
+    digits_min = 1
+    if groups.get("verb", "") is None and _CARD_CODE.match(groups["code"] or "") is None:
+        is_household = _HOUSEHOLD.search(text, max(0, match.start() - _HOUSEHOLD_CHARS), match.start())
+        digits_min = _HOUSEHOLD_DIGITS_MIN if is_household else _NEAR_DIGITS_MIN
     if digits < digits_min or len(value) < 3 or _EXPRESSION.match(value):
         return None
     if groups.get("pin") is not None:

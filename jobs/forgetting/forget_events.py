@@ -23,7 +23,9 @@ from recollect.jobs.derivation.derived_events import derived_id
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.change_features import stems_of
 from recollect.jobs.forgetting.forget_matches import (
+    SimilaritiesTo,
     SpokenMessage,
+    likeliest_messages,
     matching_messages,
     named_texts,
     spoken_message,
@@ -31,6 +33,7 @@ from recollect.jobs.forgetting.forget_matches import (
 from recollect.jobs.forgetting.forget_model import Encoders, encoders_of
 from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, is_request_alone, may_request
 from recollect.projections.embeddings.reading_encoder import reading_embed
+from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.queries.snapshot import Snapshot
 
 #: The producer of the events, and their reason.
@@ -187,14 +190,7 @@ def _events(
     """
     encoders = _encoders(context, waits=waits)
     requests = _requests(context, message, waits=waits)
-
-    def similarities_to(text: str, messages: Sequence[SpokenMessage]) -> list[float] | None:
-        if encoders is None:
-            return None
-        stored = context.vectors().vectors_of_episodes(namespace, snapshot, [it.version for it in messages])
-        vector = encoders.embed([text])[0].vector
-        return [float(stored[it.version] @ vector) if it.version in stored else 0.0 for it in messages]
-
+    similarities_to = _similarities(context, namespace, snapshot, encoders)
     messages: dict[str, SpokenMessage] = {}
     for request in requests:
         messages |= matching_messages(request, message, before, encoders, similarities_to)
@@ -204,7 +200,8 @@ def _events(
     answer = next((it for it in after if it.session_id == message.session_id), None)
     if answer is not None and not answer.is_user and _repeats(answer, messages.values(), _ANSWERED_STEMS_MIN):
         messages[answer.id] = answer
-    if is_request_alone(message.text) or _repeats(message, messages.values(), _REPEATED_STEMS_MIN):
+    read = reading_embed(context.vectors().embedder, waits=waits)
+    if is_request_alone(message.text, read) or _repeats(message, messages.values(), _REPEATED_STEMS_MIN):
         messages[message.id] = message
     summaries = resummarised(context, namespace, snapshot, [*messages])
     return [
@@ -212,6 +209,49 @@ def _events(
         *(_forgotten(message, id, kind="entity" if kind == "entity" else "memory") for id, kind in knowledge.items()),
         *summaries,
     ]
+
+
+def _similarities(
+    context: JobContext, namespace: str, snapshot: Snapshot, encoders: Encoders | None
+) -> SimilaritiesTo | None:
+    """Return the comparison of a text with messages by their stored vectors; None without an encoder of texts."""
+    if encoders is None:
+        return None
+
+    def similarities_to(text: str, messages: Sequence[SpokenMessage]) -> list[float]:
+        stored = context.vectors().vectors_of_episodes(namespace, snapshot, [it.version for it in messages])
+        vector = encoders.embed([text])[0].vector
+        return [float(stored[it.version] @ vector) if it.version in stored else 0.0 for it in messages]
+
+    return similarities_to
+
+
+def forget_candidates(
+    context: JobContext, namespace: str, requests: Sequence[ForgetRequest], message_id: str, count: int
+) -> list[SpokenMessage]:
+    """Return the earlier messages of its speaker that an unclear request of a message may name, likeliest first."""
+    context.read_models.catch_up(namespace, deadline=time.monotonic() + _CATCH_UP_SECONDS_MAX)
+    with context.read_models.reading(namespace) as snapshot:
+        messages = [*_messages(context, namespace, snapshot)]
+        message = next((it for it in messages if it.id == message_id), None)
+        if message is None:
+            return []
+        own = [it for it in messages if it.is_user and it.speaker == message.speaker and it.version < message.version]
+        encoders = _encoders(context, waits=False)
+        return likeliest_messages(requests, own, encoders, _similarities(context, namespace, snapshot, encoders))[
+            :count
+        ]
+
+
+def is_undecided(context: JobContext, count: int) -> bool:
+    """Return whether the job decides later what a message asks to forget: its models load, or it came among many.
+
+    Parameters:
+        count: messages that were appended with it.
+    """
+    embedder = context.vectors().embedder
+    is_loading = embedder.state == "loading" or (embedder.state == "ready" and embedder.name == DEFAULT_MODEL)
+    return count > _READ_MESSAGES_MAX or (is_loading and encoders_of(embedder, 0) is None)
 
 
 def _knowledge(

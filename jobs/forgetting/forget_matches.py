@@ -17,6 +17,7 @@ from typing import Any
 from recollect.jobs.extraction.change_features import read_of, stems_of
 from recollect.jobs.forgetting.forget_model import Encoders, model
 from recollect.jobs.forgetting.forget_requests import ASKS_BY_WORDS_MIN, ForgetRequest, asks_by_words
+from recollect.jobs.forgetting.request_parts import things_apart
 from recollect.projections.text.sentences import split_sentences
 
 #: Characters of a message that are read.
@@ -43,6 +44,7 @@ _ODDS_MAX, _NEARER_MIN, _NEARER_MAX = 4.0, -0.2, 0.3
 _WORD_WEIGHT = 0.3
 #: Words of forgotten messages by which the assistant's messages repeat them; a name is enough.
 _ECHO_STEMS_MIN = 2
+_WORD = re.compile(r"\w{1,40}")
 _PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 #: Digits of a value by which other messages that repeat it are recognised.
 _VALUE_DIGITS_MIN = 4
@@ -141,14 +143,50 @@ def _meant(
     """Return the speaker's own messages that a request names; the message itself where it takes back what it says."""
     if request.previous:
         return [message] if request.follows else [it for it in own if it.session_id == message.session_id][-1:]
-    if of_name := _of_name(request.text, own, before):
+    # `Walter died. Please forget everything about him.`
+    names = request.text if model().content(request.text) or not _PERSON.search(request.text) else request.before
+    if of_name := _of_name(names, own, before, is_only=names == request.text):
         return of_name
     replies = dict(_replies(before, message.speaker))
-    for text in (request.text, *request.around):
-        if named := _named(text, request.odds, own, replies, encoders, similarities_to):
-            return named
+
+    def named(text: str) -> list[SpokenMessage]:
+        return _named(text, request.odds, own, replies, encoders, similarities_to)
+
+    # `Forget my loan and my nephew`: what each thing names goes, also where the whole is not clear.
+    apart = [it for text in things_apart(request.text) for it in named(text)]
+    for text in (request.text, *(() if apart else request.around)):
+        if of_text := [*named(text), *apart]:
+            return of_text
     takes_back = request.follows and request.odds >= _TAKES_BACK_MIN and not model().content(request.text)
     return [message] if takes_back else []
+
+
+def likeliest_messages(
+    requests: Sequence[ForgetRequest],
+    own: Sequence[SpokenMessage],
+    encoders: Encoders | None,
+    similarities_to: SimilaritiesTo | None,
+) -> list[SpokenMessage]:
+    """Return the messages of a speaker that unclear requests may name, likeliest first.
+
+    Parameters:
+        encoders: None: those with words of a request.
+    """
+    scores: dict[str, float] = {}
+    for request in requests:
+        words = model().content(request.text)
+        if encoders is None:
+            of_request = [(it.id, float(_shared(words, it.text))) for it in own if _shared(words, it.text)]
+        else:
+            sentences = [*_candidates(request.text, own, _EMBEDDED_MAX, similarities_to)]
+            if not sentences:
+                continue
+            ids = [it.id for it, _ in sentences]
+            odds, _, _ = leader(request.text, request.odds, [sentence for _, sentence in sentences], ids, encoders)
+            of_request = [*zip(ids, odds, strict=True)]
+        for id, score in of_request:
+            scores[id] = max(score, scores.get(id, score))
+    return sorted((it for it in own if it.id in scores), key=lambda it: -scores[it.id])
 
 
 def named_texts(
@@ -175,10 +213,13 @@ def named_texts(
     if model().means(features) < _MEANS_MIN:
         return []
     reply = (replies or {}).get(sources[best])
+    shared = [_shared(words, sentence) for sentence in said]
     return [
         place
         for place, score in enumerate(scores)
-        if place == best or score >= _NAMED_MIN or (score >= _REPLY_MIN and sources[place] == reply)
+        if place == best
+        or (score >= _NAMED_MIN and not 0 < shared[place] < shared[best] == len(words))
+        or (score >= _REPLY_MIN and sources[place] == reply)
     ]
 
 
@@ -231,25 +272,45 @@ def _replies(before: Sequence[SpokenMessage], speaker: str) -> Iterator[tuple[st
             yield it.id, reply.id
 
 
-def _of_name(text: str, own: Sequence[SpokenMessage], before: Sequence[SpokenMessage]) -> list[SpokenMessage]:
-    """Return all messages with a name, and what they go on to say of it, when a request names nothing else.
+def _of_name(
+    text: str, own: Sequence[SpokenMessage], before: Sequence[SpokenMessage], *, is_only: bool
+) -> list[SpokenMessage]:
+    """Return all messages with a name, and what they go on to say of it, when a text has no other name.
 
     A word is a name where someone writes it with a capital letter within a sentence.
+
+    Parameters:
+        is_only: whether the text must have nothing but the name.
     """
     words = model().content(text)
     having = [it for it in before if words and _shared(words, it.text)]
-    if not words or not words <= {name for it in having for name in _names(it.text)}:
+    names = words & {name for it in having for name in _names(it.text)}
+    if not names or (is_only and names != words):
         return []
     named: list[SpokenMessage] = []
     for last, it in zip((None, *own), own, strict=False):
-        if words & stems_of(it.text) or (named and named[-1] is last and _goes_on(named[-1], it)):
+        if names & stems_of(it.text) or (named and named[-1] is last and _goes_on(named[-1], it, names)):
             named.append(it)
     return named
 
 
-def _goes_on(last: SpokenMessage, it: SpokenMessage) -> bool:
-    """Return whether the message after another one speaks of its person by a pronoun, and names no other."""
-    return last.session_id == it.session_id and _PERSON.search(it.text) is not None and not _names(it.text)
+def _goes_on(last: SpokenMessage, it: SpokenMessage, names: frozenset[str]) -> bool:
+    """Return whether the message after another one speaks of its person by a pronoun, before it names another one.
+
+    The pronoun refers to the first one that the message before names.
+    """
+    person = _PERSON.search(it.text)
+    if person is None or last.session_id != it.session_id or _first_name(it.text, person.start()):
+        return False
+    first = _first_name(last.text, len(last.text))
+    return not first or first in names
+
+
+def _first_name(text: str, end: int) -> str | None:
+    """Return the stem of the first name in a text that begins before `end`."""
+    names = _names(text)
+    words = (match[0] for match in _WORD.finditer(text[:_TEXT_CHARS_MAX], 0, end))
+    return next((stem for word in words for stem in stems_of(word) if stem in names), None)
 
 
 def _names(text: str) -> frozenset[str]:

@@ -14,7 +14,9 @@ from itertools import islice
 
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.statement_reader import read_clauses
+from recollect.jobs.extraction.statements import KEEP_BY_WORDS_MIN, KEEP_MIN
 from recollect.jobs.forgetting.forget_model import model
+from recollect.jobs.forgetting.request_parts import request_parts
 from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.text.sentences import iterate_sentences
 from recollect.projections.text.stems import content_stems
@@ -48,6 +50,8 @@ class ForgetRequest:
     text: str
     #: The sentence with the one before it, and with the one after it, which may name it.
     around: tuple[str, ...] = ()
+    #: The sentence before it, to which `him` and `her` refer.
+    before: str = ""
     #: Whether the statement just before is meant: `forget what I just said`.
     previous: bool = False
     #: Whether a statement stands before it in its message.
@@ -75,16 +79,26 @@ def forget_requests(text: str, speaker: str, embed: Embed | None = None) -> list
             continue
         asks, is_previous = _asks(sentence, embed)
         if asks >= (ASKS_BY_WORDS_MIN if embed is None else _ASKS_MIN):
-            neighbours = (sentences[place - 1 : place + 1], sentences[place : place + 2])
-            requests[sentence] = ForgetRequest(
-                text=sentence,
-                around=tuple(" ".join(pair) for pair in neighbours if len(pair) > 1),
-                previous=is_previous,
-                follows=says,
-                odds=_log_odds(asks),
-            )
+            before, after = sentences[:place][-1:], sentences[place + 1 :][:1]
+            asking, keeps = ([sentence], False) if is_previous else request_parts(sentence, _asks_alone)
+            for part in asking:
+                wider = [*before, part] if before else [], [part, *after] if after else []
+                requests[part] = ForgetRequest(
+                    text=part,
+                    around=tuple(
+                        " ".join(it) for it in ([sentence] if part != sentence and not keeps else [], *wider) if it
+                    ),
+                    before="".join(before),
+                    previous=is_previous,
+                    follows=says,
+                    odds=_log_odds(asks),
+                )
         says = says or not _is_empty(sentence)
     return [*requests.values()]
+
+
+def _asks_alone(part: str) -> bool:
+    return asks_by_words(part) >= ASKS_BY_WORDS_MIN
 
 
 def _asks(sentence: str, embed: Embed | None) -> tuple[float, bool]:
@@ -104,9 +118,18 @@ def _log_odds(probability: float) -> float:
     return math.log(max(probability, _CERTAIN) / max(1 - probability, _CERTAIN))
 
 
-def is_request_alone(text: str) -> bool:
-    """Return whether each sentence of a message may ask to forget, or says next to nothing."""
-    return all(map(_is_empty, _sentences(text)))
+def is_request_alone(text: str, embed: Embed | None = None) -> bool:
+    """Return whether each sentence of a message may ask to forget, or says nothing worth keeping.
+
+    Parameters:
+        embed: as in `forget_requests`.
+    """
+    return all(_is_empty(it) or not _is_worth_keeping(it, embed) for it in _sentences(text))
+
+
+def _is_worth_keeping(sentence: str, embed: Embed | None) -> bool:
+    read = read_clauses(sentence, to_assistant=True, embedding=None if embed is None else embed([sentence])[0])
+    return any(part.keep >= (KEEP_MIN if part.has_vector else KEEP_BY_WORDS_MIN) for part in read)
 
 
 def _is_empty(sentence: str) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect import Recollect
+from recollect.jobs.forgetting.forget_model import encoders_of
 
 _START = "2026-03-02T10:{:02}:00Z"
 
@@ -86,6 +87,8 @@ def main() -> None:
         embedder.start()
         if not embedder.wait_ready(60):
             raise SystemExit(f"The embedding model is not ready: {embedder.reason}")
+        # The first requests are undecided until the encoder of pairs is loaded.
+        encoders_of(embedder, 60)
         for number, line in enumerate(arguments.file.read_text(encoding="utf-8").splitlines()):
             scene: dict[str, Any] = json.loads(line)
             said: list[str] = scene["said"]

@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from recollect.projections.queries.page_queries import READABLE_ENTITY
 from recollect.projections.queries.records import (
     fetch_records,
     fetch_tuples,
@@ -127,10 +128,10 @@ _DOCUMENT_RELATIONS = """
 SELECT document_id, target, weight FROM document_relations ORDER BY document_id, type, target
 """
 # The name of an entity by any of its names, or else the id of a document.
-_NODE_NAME = """
+_NODE_NAME = f"""
 SELECT name FROM entities WHERE id = (
     SELECT group_id FROM entity_names JOIN entity_groups USING (entity_id) WHERE name = ?
-)
+) AND {READABLE_ENTITY}
 UNION ALL SELECT id FROM documents WHERE id = ? LIMIT 1
 """
 

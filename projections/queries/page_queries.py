@@ -23,8 +23,8 @@ _OBSERVATION_ID = """
 ))"""
 
 
-# A forgotten entity is hidden until it is named again, and one that a forgotten memory named while nothing else does.
-_READABLE_ENTITY = """
+#: A forgotten entity is hidden until it is named again, and one that a forgotten memory named while nothing else does.
+READABLE_ENTITY = """
 ((forgotten_version = 0 AND (spoken_count > 0 OR description IS NOT NULL)) OR (
     forgotten_version = 0 AND NOT EXISTS (SELECT 1 FROM forgotten_entities WHERE entity_id = entities.id)
 ) OR EXISTS (SELECT 1 FROM mentions WHERE entity_id = entities.id AND version > forgotten_version) OR EXISTS (
@@ -146,7 +146,7 @@ LISTS: Mapping[str, PageStatement] = {
     "entities": PageStatement(
         columns=_ENTITY_COLUMNS,
         source="entities",
-        readable=f"{_READABLE_ENTITY} AND entities.id NOT IN (SELECT entity_id FROM entity_merges)",
+        readable=f"{READABLE_ENTITY} AND entities.id NOT IN (SELECT entity_id FROM entity_merges)",
         # What has no type is listed on request.
         listed=_KNOWN_ENTITY,
         listing_filters=("type", "name"),

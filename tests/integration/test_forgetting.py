@@ -104,6 +104,46 @@ def test_a_name_takes_along_what_goes_on_about_the_person(memory: Recollect) -> 
     assert "exam" in everything
 
 
+def test_a_name_takes_along_what_goes_on_with_other_names_after_the_pronoun(memory: Recollect) -> None:
+    memory.append(
+        "a", [said("I had a date with a baker called Tobias."), said("he lives in Hull and has a dog, Muffin")]
+    )
+    memory.append("a", [said("My daughter Celine lives in Bath with her partner Dom."), said("she brings lemon cake")])
+    turn(memory, "delete everything about Tobias")
+    turn(memory, "forget Dom please")
+    memory.settle("a")
+    everything = shown(memory)
+    assert not any(word in everything for word in ("Tobias", "Hull", "Muffin", "Dom"))
+    assert "lemon cake" in everything
+
+
+def test_a_pronoun_means_the_person_of_the_sentence_before(memory: Recollect) -> None:
+    tell(memory)
+    turn(memory, "Paul moved away. Please forget everything about him.")
+    memory.settle("a")
+    everything = shown(memory)
+    assert not any(word in everything for word in ("Rex", "Rome"))
+    assert "72,000" in everything
+
+
+def test_what_a_request_keeps_stays(memory: Recollect) -> None:
+    tell(memory)
+    result = turn(memory, "Forget my salary but keep the kiwi.")
+    assert {item["id"] for item in result.forgotten} >= {"salary", "echo"}
+    everything = shown(memory)
+    assert "72,000" not in everything
+    assert "allergic to kiwi" in everything
+
+
+def test_both_things_of_a_request_are_forgotten(memory: Recollect) -> None:
+    tell(memory)
+    turn(memory, "Please forget my salary and the kiwi.")
+    memory.settle("a")
+    everything = shown(memory)
+    assert not any(word in everything for word in ("72,000", "kiwi"))
+    assert "31,000" in everything
+
+
 @pytest.mark.parametrize("is_one_append", [True, False])
 def test_an_answer_that_repeats_what_is_forgotten_is_forgotten_too(memory: Recollect, *, is_one_append: bool) -> None:
     tell(memory)
@@ -167,6 +207,33 @@ def test_an_unclear_request_forgets_nothing_and_says_so(memory: Recollect) -> No
     assert any("kiwi" in candidate["text"] for candidate in result.forget_candidates)
 
 
+def test_the_candidates_of_an_unclear_request_are_own_messages(memory: Recollect) -> None:
+    tell(memory)
+    memory.append("a", said("My kiwi allergy is bad.", name="Bob", id="bob"))
+    result = turn(memory, "Please forget my kiwi allergy problem.")
+    assert [item["text"] for item in result.forget_candidates] == ["I am allergic to kiwi."]
+
+
+def test_a_request_goes_with_what_says_nothing_worth_keeping(memory: Recollect) -> None:
+    tell(memory)
+    result = turn(memory, "Please forget what I told you about my salary. It is private to him.", id="request")
+    assert {item["id"] for item in result.forgotten} >= {"salary", "request"}
+    tell_more = "Please forget the kiwi. My sister moved to Turin with three cats."
+    result = turn(memory, tell_more, id="with news")
+    assert result.forgotten
+    assert "with news" not in {item["id"] for item in result.forgotten}
+
+
+def test_a_request_is_undecided_while_the_models_load(tmp_path: Path) -> None:
+    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+        memory.append("a", said("They pay me 72,000 now."))
+        result = turn(memory, "Please forget what I earn.")
+        assert memory.parts.vectors.embedder.state in ("loading", "ready")
+        assert result.forgotten == ()
+        assert "not decided yet" in result.context
+        assert "nothing was forgotten" not in result.context
+
+
 def test_nobody_forgets_for_another_speaker(memory: Recollect) -> None:
     tell(memory)
     for text in ("Forget Ann's salary.", "Forget everything about Ann.", "Please forget my salary."):
@@ -193,9 +260,33 @@ def test_an_undo_brings_back_all_that_a_request_forgot(memory: Recollect) -> Non
     assert {item["request_id"] for item in items} == {"request"}
     assert "My salary is 72,000 euros a year." in [item["text"] for item in items]
     memory.undo("a", "request")
-    assert memory.list("a", "forgotten")["items"] == []
+    assert [item["id"] for item in memory.list("a", "forgotten")["items"]] == ["request"]
     assert memory.list("a", "facts")["items"] == before
     assert "72,000" in memory.retrieve("a", "What is my salary?").context
+    check = memory.check("a")
+    assert check.live_digest == check.replayed_digest
+
+
+def test_an_undo_of_a_request_brings_back_its_entities_and_does_not_read_it(memory: Recollect) -> None:
+    memory.append(
+        "a", [said("My boss Helena is super chill."), said("I hate coriander, please never put it in recipes.")]
+    )
+    memory.settle("a")
+    names = {item["name"] for item in memory.list("a", "entities")["items"]}
+    assert "Helena" in names
+    rules = [(item["value"], item["status"]) for item in memory.list("a", "preferences")["items"]]
+    turn(memory, "Please forget Helena.", id="boss")
+    turn(memory, "Please forget the coriander, I eat it now.", id="herb")
+    memory.settle("a")
+    assert "Helena" not in {item["name"] for item in memory.list("a", "entities")["items"]}
+    assert memory.graph("a", "Helena")["entity"] is None
+    for request_id in ("boss", "herb"):
+        memory.undo("a", request_id)
+    memory.settle("a")
+    assert {item["name"] for item in memory.list("a", "entities")["items"]} == names
+    assert [(item["value"], item["status"]) for item in memory.list("a", "preferences")["items"]] == rules
+    assert "Helena" in memory.retrieve("a", "Who is my boss?").context
+    assert memory.graph("a", "Helena")["entity"] == "Helena"
     check = memory.check("a")
     assert check.live_digest == check.replayed_digest
 

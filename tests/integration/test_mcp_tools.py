@@ -193,6 +193,8 @@ async def test_forgetting_by_a_query_only_lists_and_forgetting_by_id_forgets(mem
     assert [item["id"] for item in memory.episodes("gone")["items"]] == ["sofa"]
     again = await call(memory, "gone", "forget", memory_id="cat")
     assert again.is_error
+    memory.undo("gone", data_of(forgotten)["event_id"])
+    assert [item["id"] for item in memory.episodes("gone")["items"]] == ["cat", "sofa"]
     assert (await call(memory, "gone", "forget")).is_error
 
 

@@ -150,3 +150,31 @@ def test_what_the_rest_of_a_message_mentions_tells_which_code_it_asks_for(query:
 def test_a_code_in_a_sentence_of_its_own_is_that_of_the_thing_before_it() -> None:
     text = "We moved to the new flat. The code is 4711."
     assert SecretFilter(SecretPolicies(), "flat code?").text(text) == text
+
+
+def test_what_follows_a_secret_after_another_name_does_not_describe_it() -> None:
+    text = "the wifi password is marmot-tango-88 and the dress code for the office party is smart casual"
+    assert "marmot" not in SecretFilter(SecretPolicies(), "what's the dress code for the office party?").text(text)
+    assert SecretFilter(SecretPolicies(), "what's the wifi password?").text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("what's the safe combination?", "the combination for the safe in the cellar is 31-07-55"),
+        ("how do I open the safe?", "the combination for the safe in the cellar is 31-07-55"),
+        ("what's my SIM card pin?", "my SIM pin is 9034"),
+        ("front door code?", "They changed the front door code, it's 1947 now"),
+        ("what's the mailbox code?", "mailbox code 771"),
+    ],
+)
+def test_the_owner_gets_the_code_in_near_words(query: str, text: str) -> None:
+    assert SecretFilter(SecretPolicies(), query).text(text) == text
+
+
+@pytest.mark.parametrize(
+    "query", ["what's a safe combination?", "give me a safe password", "what's my debit card pin?"]
+)
+def test_a_safe_code_and_the_card_of_another_thing_are_not_meant(query: str) -> None:
+    for text, value in (("the combination for the safe is 31-07-55", "31-07-55"), ("my SIM pin is 9034", "9034")):
+        assert value not in SecretFilter(SecretPolicies(), query).text(text)

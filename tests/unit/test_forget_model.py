@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from recollect.jobs.forgetting import forget_matches
 from recollect.jobs.forgetting.forget_model import FEATURES, Encoders, gaps, model, pair_features
 from recollect.jobs.forgetting.forget_requests import forget_requests, is_request_alone, may_request
 from recollect.projections.embeddings.stretches import TokenEmbedding
@@ -46,6 +47,40 @@ def test_a_request_in_any_words_is_read(text: str) -> None:
 )
 def test_what_only_sounds_like_a_request_is_not_one(text: str) -> None:
     assert forget_requests(text, "Ann") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the Volvo's gone, scrapped it.",
+        "the Nokia broke, threw it away",
+        "the billing service is gone, deleted it",
+        "got sick of Duolingo, deleted it",
+        "uninstalled Slack, never looked back",
+        "you can keep my birthday",
+    ],
+)
+def test_a_report_without_a_subject_is_no_request(text: str) -> None:
+    assert forget_requests(text, "Ann") == []
+
+
+@pytest.mark.parametrize("text", ["delete that", "scrap what I said about the loan", "erase my phone number"])
+def test_a_short_request_with_the_verb_of_a_report_is_one(text: str) -> None:
+    assert len(forget_requests(text, "Ann")) == 1
+
+
+def test_a_sentence_with_some_words_of_a_name_is_not_meant_by_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = ["The alarm code is 7714.", "The garage code is 3360.", "We put a siren above the door."]
+    sure = [4.0, 9.0, 1.0, 0.9, 0.3]
+
+    def leader(*_: object) -> tuple[list[float], list[float], int]:
+        return [9.0, 1.0, 1.0], sure, 0
+
+    monkeypatch.setattr(forget_matches, "leader", leader)
+    places = forget_matches.named_texts(
+        "forget the alarm code", 4.0, said, ["a", "b", "c"], Encoders(embed, read_pairs)
+    )
+    assert places == [0, 2]
 
 
 def test_what_was_just_said_is_told_from_what_is_named() -> None:

@@ -165,3 +165,20 @@ def test_years_times_and_prices_are_skipped(text: str) -> None:
 )
 def test_a_code_behind_a_contraction_or_after_the_place_that_it_opens(text: str, secret: str | None) -> None:
     assert [text[found.start : found.end] for found in stated_secrets(text)] == ([] if secret is None else [secret])
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("They changed the front door code, it's 1947 now", "1947"),
+        ("my gate code changed yesterday. new one: 5512", "5512"),
+        ("I changed my laptop PIN, it is 8840", "8840"),
+        ("mailbox code 771", "771"),
+        ("error code 404 again", None),
+        ("I forgot my password, it's annoying", None),
+        ("the zip code changed, it's 10115 now", None),
+        ("my gate code is broken. it's 30 degrees outside", None),
+    ],
+)
+def test_a_code_in_a_clause_after_its_name_is_stated(text: str, secret: str | None) -> None:
+    assert [text[found.start : found.end] for found in stated_secrets(text)] == ([] if secret is None else [secret])

@@ -2,8 +2,10 @@
 
     .venv/bin/python ops/train/forgetting [--write] [--cache FILE]
     .venv/bin/python ops/train/forgetting --encoder [--write]
+    .venv/bin/python ops/train/forgetting --reading [--write]
 
-With `--encoder`, trains the encoder that reads a request and an earlier sentence as one text; the rest comes after it.
+With `--reading`, fits only whether a sentence asks, and keeps the other weights. With `--encoder`, trains the encoder
+that reads a request and an earlier sentence as one text; the rest comes after it.
 Prints how many requests are read as such, and what they would forget, for topics and voices that are held out. Needs
 PyTorch, which comes with sentence-transformers, and the embedding model of the product.
 """
@@ -20,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from encoder import pair_weights, train_encoder
-from label_files import Scene, asked_sentences, composed, fold, frame_words, lines, variants, voices
+from label_files import Scene, asked_sentences, composed, fold, frame_words, lines, reports, variants, voices
 from meaning import examples, fitted_meaning, report_meaning
 from network import Examples, Floats, Network, fitted, probabilities
 from numpy.typing import NDArray
@@ -36,6 +38,7 @@ from recollect.jobs.forgetting.forget_model import (
     model,
     word_rows,
 )
+from recollect.jobs.forgetting.forget_requests import forget_requests
 from recollect.projections.embeddings.embedder import open_embedder
 from recollect.projections.embeddings.reading_encoder import reading_embed
 from recollect.projections.embeddings.stretches import Stretch
@@ -152,23 +155,29 @@ def main() -> None:
     )
     parser.add_argument("--cache", type=Path, help="a file for the vectors of texts")
     parser.add_argument("--encoder", action="store_true", help="train the encoder instead of the rest")
+    parser.add_argument("--reading", action="store_true", help="fit only the reading of requests by words")
     arguments = parser.parse_args()
     if arguments.encoder:
         train_encoder(writes=arguments.write)
+        return
+    sentences, frame = [*asked_sentences()], frame_words()
+    held_out_voices = {f"voice {it.voice}" for it in voices(held_out=True)}
+    is_other = np.array([voice in held_out_voices for voice, *_ in sentences])
+    is_fold = np.array([fold(voice) == 0 for voice, *_ in sentences])
+    arrays, found = reading(sentences, ~is_other & (arguments.write | ~is_fold), frame)
+    report_reading(sentences, found, is_other if arguments.write else is_fold | is_other)
+    if arguments.reading:
+        if arguments.write:
+            write_reading(arrays, frame)
+        report_short_sentences()
         return
     torch.set_num_threads(1)
     ways = lines("requests.txt")
     asking = frozenset(stem for way in ways for stem in stems_of(way[3:].replace("{X}", " ")))
     scenes = [*composed(variants(ways), _SCENES, 1)]
     own, others = [*voices(held_out=False)], [*voices(held_out=True)]
-    sentences, frame = [*asked_sentences()], frame_words()
     texts = {text for it in (*scenes, *own, *others) for text in (it.request, *it.said)}
     vectors = embedded([*texts], arguments.cache)
-
-    is_other = np.array([voice in {f"voice {it.voice}" for it in others} for voice, *_ in sentences])
-    is_fold = np.array([fold(voice) == 0 for voice, *_ in sentences])
-    arrays, found = reading(sentences, ~is_other & (arguments.write | ~is_fold), frame)
-    report_reading(sentences, found, is_other if arguments.write else is_fold | is_other)
 
     sample = np.concatenate([it for _, it in sorted(vectors.items())[::4]]).astype(np.float32)
     basis = np.linalg.eigh(sample.T @ sample)[1][:, : -_DIMENSIONS - 1 : -1].astype(np.float32)
@@ -202,6 +211,27 @@ def main() -> None:
             "vocabulary": np.frombuffer("\n".join(vocabulary).encode(), np.uint8),
         }
         write(arrays)
+
+
+def write_reading(arrays: dict[str, NDArray[Any]], frame: frozenset[str]) -> None:
+    """Write the weights of the reading by words; the others stay as they are."""
+    path = Path(package.__path__[0]) / "forget_weights.npz"
+    with np.load(path) as stored:
+        others = dict(stored)
+    arrays = {**others, **arrays, "frame": np.frombuffer("\n".join(sorted(frame)).encode(), np.uint8)}
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+    model.cache_clear()
+
+
+def report_short_sentences() -> None:
+    """Print how the weights of the package, with the statement reader, read the held-out reports and short requests."""
+    embedder = open_embedder("all-MiniLM-L6-v2")
+    embedder.start()
+    embedder.wait_ready(120)
+    read = reading_embed(embedder)
+    for label, title in ((False, "reports taken for a request"), (True, "short requests found")):
+        texts = [text for text, kind in reports("reports-heldout") if bool(kind) == label]
+        print(f"{title}: {sum(bool(forget_requests(text, 'Ann', read)) for text in texts)} of {len(texts)}")
 
 
 def write(arrays: dict[str, NDArray[Any]]) -> None:

@@ -274,11 +274,20 @@ def asked_sentences() -> Iterator[tuple[str, str, int]]:
         for way in chance.sample(ways, 6):
             text = written(way[3:].replace("{X}", name), chance)
             yield "previous " + name, typed(text, chance, is_request=True), 2
+    for text, label in reports("reports"):
+        yield "report " + text, text, label
+        yield "report " + text, typed(written(text, chance, 1), chance, is_request=label > 0), label
     for is_held_out in (False, True):
         yield from (("voice " + it.voice, it.request, 1) for it in voices(held_out=is_held_out))
         yield from (("voice " + voice, text, 0) for voice, text in refusals(held_out=is_held_out))
     for row, text in reader_sentences():
         yield "reader " + row["voice"], text, int(any(part["act"] == "forgets" for part in row["parts"]))
+
+
+def reports(name: str) -> Iterator[tuple[str, int]]:
+    """Yield reports of what is gone, which have no subject, and short requests with the same verbs, from a file."""
+    for line in lines(f"{name}.txt"):
+        yield line[2:], int(line[0])
 
 
 def voices(*, held_out: bool) -> Iterator[Scene]:

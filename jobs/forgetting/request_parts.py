@@ -1,0 +1,79 @@
+"""Request parts: splits a sentence that asks to forget into what goes, what stays, and what only explains it.
+
+`Forget my new address but keep my phone number` names two things, of which one stays. In `forget the alarm code, we
+changed it` the second clause gives a reason, whose words are no part of the name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from recollect.jobs.extraction.clauses import clauses
+
+#: Where a part begins that says something else than the one before it.
+_CONTRAST = re.compile(
+    r"[,;]?\s{1,4}(?:but|aber|pero|mais|ma)\s{1,4}|[,;]?\s{1,4}(?=(?:except|apart from|außer|excepto|sauf|tranne)\b)"
+    r"|(?:[,;]\s{0,4}(?:and\s{1,4})?|\s{1,4}and\s{1,4})(?=(?:please\s{1,4})?(?:keep|remember|leave|not)\b)",
+    re.IGNORECASE,
+)
+#: A part that does not ask and names what stays.
+_STAYS = re.compile(
+    r"\b(?:keep|remember|leave|stays?|not|except|apart from|behalt\w{0,3}|bleib\w{0,3}|außer|guarda|excepto|gard\w{1,2}"
+    r"|sauf|tranne)\b",
+    re.IGNORECASE,
+)
+_JOIN = re.compile(r"\W{0,8}(?:and|or|und|oder|y|o|et|ou|e)\b", re.IGNORECASE)
+#: What joins the things that a part names; commas do in a list with `and`: `forget Rome, we fly to Oslo` has one thing.
+_AND = re.compile(r",?\s{1,4}(?:and|or|und|oder|y|et|ou)\s{1,4}(?:about\s{1,4})?", re.IGNORECASE)
+_COMMA = re.compile(r",\s{1,4}")
+
+_THING = "forget {}"
+
+
+class RequestParts(NamedTuple):
+    """A sentence that asks to forget."""
+
+    #: The parts that ask, with all that they name; the sentence where no part asks alone.
+    asking: list[str]
+    #: Whether another part names what stays.
+    keeps: bool
+
+
+def request_parts(sentence: str, asks: Callable[[str], bool]) -> RequestParts:
+    """Return the parts of a sentence.
+
+    Parameters:
+        asks: whether a part asks by itself.
+    """
+    asking: list[str] = []
+    keeps = False
+    for part in _parts(sentence, asks):
+        if asks(part):
+            asking.append(part)
+        else:
+            keeps = keeps or _STAYS.search(part) is not None
+    return RequestParts(asking or [sentence], keeps and bool(asking))
+
+
+def things_apart(part: str) -> list[str]:
+    """Return a request for each of several things that a part names; none where it names a single one."""
+    joined = _AND.split(part)
+    if len(joined) == 1:
+        return []
+    first, *others = (thing for it in joined for thing in _COMMA.split(it))
+    return [first, *map(_THING.format, others)]
+
+
+def _parts(sentence: str, asks: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the clauses of a sentence; what `and` joins to one is a part of it, unless it asks by itself."""
+    for text in _CONTRAST.split(sentence):
+        begin, last = 0, 0
+        for clause in clauses(text):
+            if last and not (_JOIN.match(text, last) and not asks(clause.text)):
+                yield text[begin:last]
+                begin = clause.start
+            last = clause.end
+        if last:
+            yield text[begin:last]
