@@ -19,7 +19,7 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
 from recollect.api.retrieval.whose_words import Speakers, speakers_of
 from recollect.events.intake.quarantine import TRUST
-from recollect.jobs.extraction.own_words import own_words
+from recollect.jobs.extraction.own_words import own_part
 from recollect.projections.projector.predicates import normalised
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.queried_episodes import EpisodeRow
@@ -213,8 +213,8 @@ def _representative(rows: Iterable[EpisodeRow], context: SearchContext) -> list[
 
 
 def _own(row: EpisodeRow) -> str:
-    """Return what a message says itself: not the mail or the chat that is pasted into it."""
-    return own_words(row.text[:_OWN_CHARS_MAX], row.speaker)
+    """Return what its speaker wrote in a message: not the mail or the chat that is pasted into it."""
+    return own_part(row.text[:_OWN_CHARS_MAX], row.speaker)
 
 
 def _weight(row: EpisodeRow) -> float:

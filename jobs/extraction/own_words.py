@@ -94,9 +94,21 @@ _STATES = re.compile(
 
 def own_words(text: str, speaker: str) -> str:
     """Return the lines of a message that its sender `speaker` states; empty when there are none."""
+    return _own_lines(_without_quoted_statements(_before_foreign(text, speaker)))
+
+
+def own_part(text: str, speaker: str) -> str:
+    """Return the lines of a message that its sender `speaker` wrote, with what they quote."""
+    return _own_lines(_before_foreign(text, speaker))
+
+
+def _before_foreign(text: str, speaker: str) -> str:
     own = _CODE_BLOCK.sub("\n", text)
-    lines = _without_quoted_statements(own[: _foreign_start(own, speaker)]).split("\n")
-    return "\n".join(line for line in lines if _is_own(line))
+    return own[: _foreign_start(own, speaker)]
+
+
+def _own_lines(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if _is_own(line))
 
 
 def _is_own(line: str) -> bool:
