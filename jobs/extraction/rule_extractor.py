@@ -345,7 +345,10 @@ def _items(message: IncomingMessage, text: str, before: Sequence[PriorStatement]
             continue
         factor = confidence_factor(text)
         if match.rule.kind == "fact" and match.object:
-            yield _item(message, match, factor, before)
+            fact = _item(message, match, factor, before)
+            # `I am Ann` by Ann says nothing.
+            if fact.item["object"].casefold() != fact.item["subject"].casefold():
+                yield fact
         elif match.rule.kind == "preference" and factor == 1:
             yield from _preferences(message, text, match, before)
 
