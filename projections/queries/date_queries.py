@@ -35,10 +35,12 @@ WITH named AS (
 SELECT version, text, start_us, end_us, probability
 FROM named JOIN date_mentions USING (event_id) JOIN episode ON episode.id = event_id ORDER BY version, date_mentions.key
 """
-# The dates that messages name, with an empty row for a message that names none.
+# The dates that messages name, with an empty row for a message that names none. It may have expired.
 _NAMED_DATES = """
 SELECT id, date_mentions.text, start_us, end_us, probability
-FROM episodes LEFT JOIN date_mentions ON event_id = id WHERE version <= ? AND id IN (%s) ORDER BY key
+FROM (
+    SELECT id, version FROM episodes WHERE id IN (%s) UNION SELECT id, source FROM episode_sources WHERE id IN (%s)
+) AS message LEFT JOIN date_mentions ON event_id = id WHERE version <= ? ORDER BY key
 """
 
 
@@ -54,7 +56,8 @@ class DateQueries:
         Parameters:
             through: the version of the last message that was read for dates; later ones are left out.
         """
-        rows = fetch_tuples(self._connection, _NAMED_DATES % placeholders(len(episode_ids)), (through, *episode_ids))
+        ids = placeholders(len(episode_ids))
+        rows = fetch_tuples(self._connection, _NAMED_DATES % (ids, ids), (*episode_ids, *episode_ids, through))
         dates: dict[str, list[NamedDate]] = {}
         for id, *date in rows:
             of_message = dates.setdefault(id, [])

@@ -224,3 +224,20 @@ def test_a_session_is_listed_in_its_zone(memory: Recollect) -> None:
 def test_the_export_of_a_subject_has_the_local_times(memory: Recollect) -> None:
     memory.append("ann", _message(_TEXT, f"{_SATURDAY}-08:00"))
     assert f"- [{_SATURDAY[:16]}-08:00] " in as_markdown(memory.export_subject("ann"))
+
+
+def test_the_days_of_dates_stand_in_lines_of_several_messages_also_after_they_have_expired(tmp_path: Path) -> None:
+    asked_at = datetime.fromisoformat("2026-02-05T20:00:00-08:00")
+    with Recollect(tmp_path, workers=False, clock=lambda: asked_at) as memory:
+        # A date is sure when the encoder has read it.
+        memory.parts.vectors.embedder.start()
+        assert memory.parts.vectors.embedder.wait_ready(300)
+        memory.append("ann", _message("The plumber is coming tomorrow at noon", "2026-01-09T20:30:00-08:00"))
+        landlord = "I also need to call the landlord on Monday about the boiler"
+        memory.append("ann", _message(landlord, "2026-01-09T20:30:00-08:00"))
+        memory.settle("ann")
+        for _ in range(2):
+            context = memory.retrieve("ann", "hi", mode="passive", session_id="new").context
+            assert "tomorrow (2026-01-10) at noon" in context
+            assert "on Monday (2026-01-12) about the boiler" in context
+            memory.compact("ann", now=asked_at)

@@ -305,7 +305,8 @@ def _dated(line: Line) -> Line:
     if line.is_final:
         return line
     item, notes = line.item, _notes(line.item)
-    is_message = item.kind == "episode" and item.source_events == (item.id,)
+    # The words of several messages count from several times, so only the dates that were read in them are shown.
+    is_message = item.kind == "episode" and (item.source_events == (item.id,) or line.named_dates is not None)
     sent_at_us = item.occurred_at_us if is_message else item.stated_at_us
     text = line.body.removesuffix(notes)
     # Who said it is not part of the words whose dates are read.
