@@ -135,7 +135,7 @@ class _Timeline:
         if statement.is_model:
             self._read_value(statement)
             return
-        active = self._active or self._read
+        active = self._active
         against = active is not None and active.value != statement.value and not active.is_assistant
         if active is not None and against and statement.is_assistant:
             self._refuse(statement, active)
@@ -165,7 +165,9 @@ class _Timeline:
             span.extend(statement)
         if active is not None and active is not span:
             active.close("superseded", span.start_us, span)
-        if read is not None and read is not span and statement.at_us > read.statements[-1].at_us:
+        # The assistant does not replace what a model read in a person's words.
+        is_newer = not statement.is_assistant and read is not None and statement.at_us > read.statements[-1].at_us
+        if read is not None and read is not span and is_newer:
             read.close("superseded", statement.at_us if statement.from_us is None else statement.from_us, span)
         if read is not None and (read is span or read.status != "active"):
             self._read = None

@@ -363,7 +363,7 @@ def test_a_name_or_a_pronoun_has_one_reading_or_none(messages: list[str], wrong:
 def test_that_a_person_has_the_own_name_is_no_fact() -> None:
     said = [item.item["object"] for item in _read("Hi! I'm Ann, I live in Porto.") if item.kind == "facts"]
     assert said == ["Porto"]
-    assert "Ann" in [item.item["object"] for item in _read("Hi! I'm Ann.", speaker="user") if item.kind == "facts"]
+    assert "Ann" in [item.item["object"] for item in _read("My name is Ann.", speaker="user") if item.kind == "facts"]
 
 
 def test_what_others_like_replaces_no_preference_and_names_who_says_it(memory: Recollect) -> None:
