@@ -63,7 +63,7 @@ def _serve(connection: socket.socket, target: str, proxy: Proxy) -> None:
         proxy.requests.append(request)
         fate = proxy.fates.pop(0) if proxy.fates else "pass"
         if isinstance(fate, bytes):
-            connection.sendall(fate)
+            connection.sendall(_closing(fate))
             return
         if fate == "hang":
             proxy.closing.wait()
@@ -73,8 +73,12 @@ def _serve(connection: socket.socket, target: str, proxy: Proxy) -> None:
             server.sendall(request)
             answered = _message(server)
         if fate == "pass":
-            # Otherwise a client may send its next request on a connection that is just being closed.
-            connection.sendall(answered.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1))
+            connection.sendall(_closing(answered))
+
+
+def _closing(answered: bytes) -> bytes:
+    """Return an answer that ends its connection, on which a client may send its next request else."""
+    return answered.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1)
 
 
 def _message(connection: socket.socket) -> bytes:
