@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
@@ -205,11 +206,13 @@ def _representative(rows: Iterable[EpisodeRow], context: SearchContext) -> list[
         row
         for row in rows
         if context.request.includes(row.occurred_at_us)
-        and len(content_words(_own(row))) >= _CONTENT_WORDS_MIN
+        and len(content_words(row.text)) >= _CONTENT_WORDS_MIN
         and (asker is None or normalised(row.speaker) == asker)
     ]
-    best = sorted(spoken, key=lambda row: (-_weight(row), row.version))[:_MESSAGES_CHOSEN]
-    return sorted(best, key=lambda row: row.version)
+    best_first = sorted(spoken, key=lambda row: (-_weight(row), row.version))
+    # What is pasted takes long to find, and few messages have to be read for two.
+    own = (row for row in best_first if len(content_words(_own(row))) >= _CONTENT_WORDS_MIN)
+    return sorted(islice(own, _MESSAGES_CHOSEN), key=lambda row: row.version)
 
 
 def _own(row: EpisodeRow) -> str:
@@ -219,7 +222,7 @@ def _own(row: EpisodeRow) -> str:
 
 def _weight(row: EpisodeRow) -> float:
     """Return how well a message represents its session: its importance, its content, less for a question."""
-    content = min(len(content_words(_own(row))), _CONTENT_WORDS_MAX) / 2
+    content = min(len(content_words(row.text)), _CONTENT_WORDS_MAX) / 2
     return row.importance + content - _QUESTION_COST * row.text.rstrip().endswith("?")
 
 

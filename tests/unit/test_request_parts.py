@@ -40,3 +40,7 @@ def test_each_of_several_things_is_a_request() -> None:
     assert things_apart("Forget the caravan and my tea") == ["Forget the caravan", "forget my tea"]
     assert things_apart("Forget my age, my job and my debts") == ["Forget my age", "forget my job", "forget my debts"]
     assert things_apart("Forget Rome, we fly to Oslo") == []
+
+
+def test_a_long_list_is_read_to_its_third_thing() -> None:
+    assert len(things_apart("forget " + " and ".join(f"thing {number}" for number in range(60)))) == 3
