@@ -260,7 +260,6 @@ class Retriever:
             if context is None:
                 return
             context = for_asker(context)
-            standing: list[Item] = []
             if request.mode == "passive":
                 answer.state = conversation_state(
                     context,
@@ -273,7 +272,6 @@ class Retriever:
                     if answer.notes:
                         self._assemble(answer, context, answer.results, ())
                     return
-                standing = standing_items(context, answer.state)
                 request = adjusted_request(request, answer.state)
                 # An entity that only the message and the visible turns name is nothing that memory knows.
                 query = replace(context.query, entities=answer.state.entities)
@@ -291,6 +289,8 @@ class Retriever:
             # Workers may have learned something from the message before this search.
             results = [replace(result, items=without_sources(result.items, exclude)) for result in results]
             answer.results = tuple(results)
+            helps = answer.state.greets or any(result.helps for result in results)
+            standing = standing_items(context, answer.state, helps=helps) if request.mode == "passive" else []
             self._assemble(answer, context, results, without_sources(standing, exclude))
 
     def _as_of_time(self, namespace: str, request: RetrieveRequest, version: int) -> datetime:

@@ -1,7 +1,7 @@
 """Standing memories: items of a turn that do not depend on its message (`000` session start, `002`).
 
-Every turn gets standing instructions and pinned memories. The first turn of a session also gets who the user is, the
-open tasks and what the last sessions were about; later turns have them in their prompt.
+Every turn gets standing instructions and pinned memories. The first turn of a session also gets who the user is, unless
+memory does not help with it, and if it is a greeting, the open tasks and plans and what the last sessions were about.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from recollect.api.retrieval.result_items import episode_item, knowledge_item, l
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
 from recollect.api.retrieval.whose_words import Speakers, speakers_of
+from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.intake.quarantine import TRUST
 from recollect.jobs.extraction.own_words import own_part
 from recollect.projections.projector.predicates import normalised
@@ -37,6 +38,9 @@ _TASKS_MAX = 4
 _FACTS_TOKENS, _SESSIONS_TOKENS = 190, 80
 #: Tokens of a line besides the text of its item: its mark, its day.
 _LINE_TOKENS = 12
+#: Kinds of statements of which the newest are shown besides: what a caller states has none. What has happened, or was
+#: read as nothing in particular (`dress is finish`), is found when a message is about it.
+_NEWS = frozenset((None, "plan", "decision"))
 #: Pinned episodes in the profile, newest first.
 _PINNED_EPISODES_MAX = 10
 #: A fact of the profile has this confidence, at least.
@@ -57,9 +61,15 @@ _SENTENCE_TOKENS = 40
 _ROLES = frozenset(("assistant", "system"))
 
 
-def standing_items(context: SearchContext, state: ConversationState) -> list[Item]:
-    """Return the items of a turn that do not depend on its message; the first turn of a session gets more."""
-    starts = state.trigger == "session start"
+def standing_items(context: SearchContext, state: ConversationState, *, helps: bool) -> list[Item]:
+    """Return the items of a turn that do not depend on its message; the first turn of a session gets more.
+
+    Parameters:
+        helps: whether memory helps with the message: what thanks, or is about something else, needs nothing.
+    """
+    kinds, request = context.request.kinds, context.request
+    greets = state.greets or not request.query.strip()
+    starts = state.trigger == "session start" and (helps or greets)
     speakers = speakers_of(context)
     profile = [
         item
@@ -70,15 +80,7 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
     pinned = context.snapshot.episodes.pinned_versions(context.snapshot.version, limit=_PINNED_EPISODES_MAX)
     items += [episode_item(context, version, 1.0, {"profile": 1}) for version in pinned if version not in state.visible]
     if starts:
-        chosen = {item.id for item in profile}
-        facts = [item for item in _facts(context) if item.id not in chosen]
-        stated = [item for _, item in without_repetition(context, facts)]
-        recent = [
-            replace(item, ranks={"recent": rank}, matched_by=("recent",)) for rank, item in enumerate(stated, start=1)
-        ]
-        items += _within(recent, _FACTS_TOKENS)
-        items += _within(_session_items(context, {id for item in items for id in item.source_events}), _SESSIONS_TOKENS)
-    kinds, request = context.request.kinds, context.request
+        items += _first_items(context, {item.id for item in profile}, greets=greets)
     return [
         item
         for item in without_hidden(items, context.hidden)
@@ -87,6 +89,26 @@ def standing_items(context: SearchContext, state: ConversationState) -> list[Ite
         and item.trust >= request.min_trust
         and passes_metadata(context, item.kind, item.id)
     ]
+
+
+def _first_items(context: SearchContext, chosen: Collection[str], *, greets: bool) -> list[Item]:
+    """Return what the first turn of a session gets besides: who the user is, and before anything is said, what is new.
+
+    A message that says something is searched with; of ten new conversations, 7 of 83 statements and 1 of 30 lines of
+    earlier sessions that came along with one mattered, and 54 were false or out of date.
+
+    Parameters:
+        chosen: ids of the items that the turn has.
+    """
+    facts = [item for item in (_facts(context) if greets else _plain_facts(context)) if item.id not in chosen]
+    stated = [item for _, item in without_repetition(context, facts)]
+    recent = [
+        replace(item, ranks={"recent": rank}, matched_by=("recent",)) for rank, item in enumerate(stated, start=1)
+    ]
+    items = [*_within(recent, _FACTS_TOKENS)]
+    if greets:
+        items += _within(_session_items(context, {id for item in items for id in item.source_events}), _SESSIONS_TOKENS)
+    return items
 
 
 def _within(items: Iterable[Item], tokens_max: int) -> Iterator[Item]:
@@ -111,7 +133,31 @@ def _holds_for(item: KnowledgeItem, speakers: Speakers, context: SearchContext) 
 
 
 def _facts(context: SearchContext) -> list[KnowledgeItem]:
-    """Return the facts at the start of a session: who the user is, open tasks, then the newest ones."""
+    """Return the facts at the start of a session: who the user is, open tasks, then the newest plans."""
+    newest = _newest(context)
+    facts_max = context.settings.recent_memories_max
+    identity = _identity(context, newest)[:facts_max]
+    tasks = [item for item in newest if item.memory_type == "task"]
+    others = [item for item in newest if item.kind == "preference" or item.statement_kind in _NEWS]
+    who, more = identity[:_WHO_MIN], identity[_WHO_MIN:]
+    chosen = dict.fromkeys([*who, *tasks[:_TASKS_MAX], *more])
+    for item in others:
+        if len(chosen) >= facts_max:
+            break
+        chosen.setdefault(item)
+    return list(chosen)
+
+
+def _plain_facts(context: SearchContext) -> list[KnowledgeItem]:
+    """Return who the user is as plain facts, such as name, home and work, and the open tasks."""
+    newest = _newest(context)
+    tasks = [item for item in newest if item.memory_type == "task"]
+    plain = [item for item in newest if item.kind == "fact" and item.predicate != SAYS and item not in tasks]
+    return [*_identity(context, plain)[:_WHO_MIN], *tasks[:_TASKS_MAX]]
+
+
+def _newest(context: SearchContext) -> list[KnowledgeItem]:
+    """Return what holds for who asks, the newest first."""
     asker = _asker(context)
     valid = [
         item
@@ -123,18 +169,13 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
         and item.is_valid_at(context.asked_at_us)
         and context.request.includes(item.occurred_at_us)
     ]
-    newest = sorted(valid, key=lambda item: (-item.occurred_at_us, item.id))
-    facts_max = context.settings.recent_memories_max
-    identity = who_is(item for item in newest if asker is None or is_about(item, asker))[:facts_max]
-    tasks = [item for item in newest if item.memory_type == "task"]
-    others = [item for item in newest if item.kind != "relationship" and item.memory_type != "task"]
-    who, more = identity[:_WHO_MIN], identity[_WHO_MIN:]
-    chosen = dict.fromkeys([*who, *tasks[:_TASKS_MAX], *more])
-    for item in others:
-        if len(chosen) >= facts_max:
-            break
-        chosen.setdefault(item)
-    return list(chosen)
+    return sorted(valid, key=lambda item: (-item.occurred_at_us, item.id))
+
+
+def _identity(context: SearchContext, items: Iterable[KnowledgeItem]) -> list[KnowledgeItem]:
+    """Return the items that say who asks, best first."""
+    asker = _asker(context)
+    return who_is(item for item in items if asker is None or is_about(item, asker))
 
 
 def _asker(context: SearchContext) -> str | None:

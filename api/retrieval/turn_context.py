@@ -51,6 +51,8 @@ class ConversationState:
     entities: tuple[int, ...] = ()
     #: Whether the message, such as `ok, thanks!`, needs no memory at all.
     silent: bool = False
+    #: Whether the message is only a greeting.
+    greets: bool = False
 
 
 def conversation_state(
@@ -84,6 +86,7 @@ def conversation_state(
     by_vector = trigger == "message" and _begins_topic(context, turns, message_vector)
     if by_vector:
         trigger = "topic change"
+    greets = is_greeting(text, names)
     return ConversationState(
         trigger,
         visible,
@@ -91,7 +94,8 @@ def conversation_state(
         channel=None if session is None else sessions.channel(session),
         by_vector=by_vector,
         entities=entities,
-        silent=is_acknowledgement(text, names) or (is_greeting(text, names) and trigger != "session start"),
+        silent=is_acknowledgement(text, names) or (greets and trigger != "session start"),
+        greets=greets,
     )
 
 

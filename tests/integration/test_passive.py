@@ -185,10 +185,21 @@ def test_who_the_user_is_comes_before_other_facts_and_only_at_the_start(memory: 
     home = stated("fact.stated", subject="Ann", predicate="lives in", object="Porto")
     task = stated("fact.stated", subject="Ann", predicate="must renew", object="her passport", type="task")
     memory.append("a", [message("hello", name="Ann", session_id="old"), home, task, *facts])
-    first, second = turn("what a day it was"), turn("and what a night it was")
-    assert [item.text for item in first.items][:2] == ["Ann lives in Porto", "Ann must renew her passport"]
-    assert len(first.items) == 10
-    assert second.items == ()
+    greeting = turn("good morning")
+    assert [item.text for item in greeting.items][:2] == ["Ann lives in Porto", "Ann must renew her passport"]
+    assert len(greeting.items) == 10
+    assert turn("and what a night it was").items == ()
+
+
+def test_a_session_that_begins_with_a_matter_gets_who_the_user_is_and_no_other_facts(
+    memory: Recollect, turn: Turn
+) -> None:
+    home = stated("fact.stated", subject="Ann", predicate="lives in", object="Porto")
+    task = stated("fact.stated", subject="Ann", predicate="must renew", object="her passport", type="task")
+    museum = stated("fact.stated", subject="Ann", predicate="visited", object="the museum")
+    memory.append("a", [message("hello", name="Ann", session_id="old"), home, task, museum])
+    first = turn("what a day it was")
+    assert [item.text for item in first.items] == ["Ann lives in Porto", "Ann must renew her passport"]
 
 
 @pytest.mark.parametrize(

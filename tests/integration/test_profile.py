@@ -78,7 +78,7 @@ def test_words_that_nobody_said_are_not_shown_as_said(memory: Recollect) -> None
     changed = {"subject": "Ann", "predicate": "says", "object": "the meeting is on 9027 March", "source_events": ["m1"]}
     memory.append("a", {"type": "fact.stated", "payload": changed})
     memory.settle("a")
-    first = memory.retrieve("a", "hello, please help me with a letter", speaker="Ann", mode="passive", session_id="new")
+    first = memory.retrieve("a", "hello, good morning", speaker="Ann", mode="passive", session_id="new")
     assert said.id == "m1"
     assert "alarm code of the shop is [hidden: code]" in first.context
     assert "9027" not in first.context
@@ -90,6 +90,6 @@ def test_a_session_starts_with_300_tokens_at_most(memory: Recollect) -> None:
     ]
     memory.append("a", [*lived("Ann", "Porto"), *(message(text, name="Ann", session_id="s") for text in texts)])
     memory.settle("a")
-    first = memory.retrieve("a", "hello, please help me with a letter", speaker="Ann", mode="passive", session_id="new")
+    first = memory.retrieve("a", "hello, good morning", speaker="Ann", mode="passive", session_id="new")
     assert "Porto" in first.context
     assert 150 < estimate_tokens(first.context) <= 300

@@ -14,15 +14,16 @@ from recollect.projections.projection_settings import DEFAULT_MODEL
 
 #: The lowest probability of an answer: to a question, by messages or by knowledge; of what helps in a turn of a
 #: conversation.
-ANSWER_MIN = 0.15
-PASSIVE_ANSWER_MIN = 0.5
+ANSWER_MIN = 0.17
+PASSIVE_ANSWER_MIN = 0.4
 #: The lowest probability of an answer to what is worded as small talk, as a task, or without a topic.
 DOUBTFUL_ANSWER_MIN = 0.5
 #: How many times as much evidence matters as a line without it (F-measure). Of held-out chats, 5.8 messages have 84 %
 #: of the evidence, and 2.8 have 91 % where the memory has at most 18.
 EVIDENCE_WEIGHT = 5.0
 #: A message under this probability is left out of a turn of a conversation, where nothing was asked; none has to stay.
-PASSIVE_ITEM_MIN = 0.12
+#: Of held-out turns that memory helps with, 3.5 messages have 69 % of what helps (from .12, 2.7 have 66 %).
+PASSIVE_ITEM_MIN = 0.08
 
 
 @dataclass(frozen=True, slots=True)

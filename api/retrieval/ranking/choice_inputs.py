@@ -11,6 +11,7 @@ from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import MEASURES, answer_measures
 from recollect.api.retrieval.understanding.answer_type import AnswerType
+from recollect.api.retrieval.understanding.message_acts import MESSAGE_ACTS, message_acts
 from recollect.api.retrieval.understanding.question_intent import QuestionIntent, is_question
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import ROLES, Ints
@@ -58,6 +59,7 @@ QUERY_FEATURES = (
     "participants",
     "entities",
     "candidates",
+    *MESSAGE_ACTS,
 )
 
 
@@ -164,5 +166,6 @@ def _query_features(ranked: RankedEpisodes, count: int) -> Vector:
         float(bool(query.participants)),
         float(bool(query.entities)),
         float(np.log1p(count)),
+        *message_acts(request.query).tolist(),
     ]
     return np.nan_to_num(np.array(values, np.float32))

@@ -36,6 +36,8 @@ class SearchResult:
     dropped: Sequence[DroppedCandidate]
     #: Why there are no items, for the user; None: there are, or the gate has dropped them.
     reason: str | None = None
+    #: Whether memory helps with the query; False: nothing was found, or the gate has dropped it.
+    helps: bool = True
 
 
 def shared_reason(results: Sequence[SearchResult]) -> str | None:

@@ -1,0 +1,63 @@
+"""The first turn of a session, with the default model: what it gets depends on whether memory helps with it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from support.events import message
+
+from recollect import Recollect
+from recollect.api.settings import load_settings
+from recollect.projections.embeddings.embedder import SentenceEmbedder
+
+_SAID = (
+    "my name is Priya and I work at the Botanic Gardens",
+    "we're moving to Leith in june, second floor, no lift",
+    "the seed catalogue has to be at the printer by friday",
+    "my brother Arun broke his wrist on saturday, he's off work",
+    "lunch was a sad sandwich",
+    "the heating in the greenhouse failed again last night",
+    "I finally ordered the new orchid labels, 400 of them",
+    "my neighbour plays the trombone at seven in the morning",
+    "the tram was full of people with skis",
+    "Arun is painting my kitchen green while he waits",
+)
+_RULE = "please always answer me in metric units"
+
+
+@pytest.fixture
+def memory(tmp_path: Path, embedder: SentenceEmbedder) -> Generator[Recollect]:
+    assert embedder.state == "ready"
+    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+        memory.append("a", [message(text, name="Priya", session_id="old") for text in (*_SAID, _RULE)])
+        memory.settle("a")
+        yield memory
+
+
+def first(memory: Recollect, text: str) -> list[str]:
+    result = memory.retrieve("a", text, speaker="Priya", mode="passive", session_id="new")
+    assert result.degraded == ()
+    return [item.text for item in result.items]
+
+
+@pytest.mark.parametrize(
+    "text", ["thank you, that helped me a lot", "that will be all, sleep well", "you made my day, good night"]
+)
+def test_a_farewell_gets_the_standing_instructions_alone(memory: Recollect, text: str) -> None:
+    assert first(memory, text) == [_RULE]
+
+
+def test_a_greeting_gets_who_the_user_is_and_what_is_planned(memory: Recollect) -> None:
+    texts = first(memory, "good morning!")
+    assert texts[0] == _RULE
+    assert any("Botanic Gardens" in text for text in texts)
+    assert any("Leith" in text for text in texts)
+
+
+def test_a_matter_gets_what_belongs_to_it_and_not_the_rest(memory: Recollect) -> None:
+    texts = first(memory, "help me write a card to Arun, he can't use his hand")
+    assert _RULE in texts
+    assert any("broke his wrist" in text for text in texts)
+    assert not [text for text in texts if "trombone" in text or "sandwich" in text or "tram" in text]
