@@ -169,6 +169,8 @@ class Appended(NamedTuple):
     hash: bytes
     #: Whether the same event was recorded before; then the other fields are those of the recorded event.
     duplicate: bool
+    #: Ids of the memories that were forgotten with the append because this message asked for it.
+    forgotten: tuple[str, ...] = ()
 
 
 # `RecordedEvent(...)` and the like take twice as long as these, for each event that is appended or read.

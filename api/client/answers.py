@@ -90,6 +90,7 @@ def appended(answer: dict[str, Any], own_ids: frozenset[str]) -> list[Appended]:
             parse_rfc3339(str(event["recorded_at"])),
             bytes.fromhex(event["hash"]),
             event["duplicate"] and event["id"] not in own_ids,
+            tuple(event.get("forgotten", ())),
         )
         for event in answer["events"]
     ]

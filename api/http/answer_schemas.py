@@ -56,6 +56,8 @@ class AppendedEvent(TypedDict):
     hash: str
     #: Whether it had been recorded before.
     duplicate: bool
+    #: Ids of the memories that were forgotten because this message asked for it; missing without any.
+    forgotten: NotRequired[list[str]]
 
 
 class Appended(TypedDict):

@@ -22,6 +22,7 @@ from recollect.api.knowledge_types import (
 )
 from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.async_memory_editing import AsyncMemoryEditing
+from recollect.api.memory.forget_answer import with_forgotten
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.memory.turn import AsyncTurns
@@ -113,8 +114,9 @@ class AsyncRecollect(AsyncMemoryEditing, AsyncTurns):
             if has_references(validated):
                 await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
             recorded = await parts.log.append_async(namespace, prepared, expected_version=expected_version)
-            note_appended(span, recorded[: len(validated)])
-            return recorded[: len(validated)]
+            own = with_forgotten(recorded, prepared, len(validated))
+            note_appended(span, own)
+            return own
 
     async def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Unpack[RetrieveOptions]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import orjson
+
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result_json import ForgetCandidateJson, ForgottenJson
-from recollect.events.envelope import RecordedEvent
+from recollect.events.envelope import Appended, EventDraft, RecordedEvent
 from recollect.events.errors import RecollectError
 from recollect.jobs.forgetting.forget_events import ACTOR, forget_candidates, is_undecided, requests_of
 from recollect.jobs.forgetting.forget_requests import ForgetRequest
@@ -70,6 +72,23 @@ def forget_answer(
     if is_undecided(parts.job_context, len(appended)):
         return ForgetAnswer(notes=(_UNDECIDED,))
     return ForgetAnswer(candidates=_candidates(parts, namespace, requests, message.id), notes=(_UNCLEAR,))
+
+
+def with_forgotten(recorded: Sequence[Appended], prepared: Sequence[EventDraft], own: int) -> list[Appended]:
+    """Return a caller's events with the memories that were forgotten because of them.
+
+    Parameters:
+        prepared: the events as they were appended.
+        own: the number of those of the caller, which come before those that the server has added.
+    """
+    forgotten: dict[str | None, list[str]] = {}
+    for event in prepared[own:]:
+        if event.type == "memory.forgotten" and event.actor == ACTOR:
+            forgotten.setdefault(event.causation_id, []).append(orjson.loads(event.payload)["memory_id"])
+    return [
+        event._replace(forgotten=tuple(forgotten[event.id])) if event.id in forgotten else event
+        for event in recorded[:own]
+    ]
 
 
 def _is_message(event: RecordedEvent, query: str, appended: Sequence[str]) -> bool:

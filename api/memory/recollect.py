@@ -19,7 +19,7 @@ from recollect.api.assembly.read_model_access import reading
 from recollect.api.knowledge_types import PreferenceValue
 from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.embedding_wait import EmbeddingWait
-from recollect.api.memory.forget_answer import forget_answer
+from recollect.api.memory.forget_answer import forget_answer, with_forgotten
 from recollect.api.memory.memory_editing import MemoryEditing
 from recollect.api.memory.memory_erasing import MemoryErasing
 from recollect.api.memory.memory_lists import MemoryLists
@@ -142,10 +142,10 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
             prepared = self.parts.prepared(namespace, validated)
             if has_references(validated):
                 check_references(self.parts.log, self.parts.read_models, namespace, validated)
-            # What the server adds comes last.
-            recorded = self.parts.log.append(namespace, prepared, expected_version=expected_version)[: len(validated)]
-            note_appended(span, recorded)
-            return recorded
+            recorded = self.parts.log.append(namespace, prepared, expected_version=expected_version)
+            own = with_forgotten(recorded, prepared, len(validated))
+            note_appended(span, own)
+            return own
 
     def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Unpack[RetrieveOptions]

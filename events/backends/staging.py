@@ -217,7 +217,7 @@ class Staging:
         if given_id is not None:
             self._by_id[head.key, stored_id] = row
         head.version, head.hash, head.recorded_at_us, head.moved = version, chain_hash, recorded_at_us, True
-        return make_appended((event_id, version, recorded_at_us, chain_hash, False))
+        return make_appended((event_id, version, recorded_at_us, chain_hash, False, ()))
 
 
 def _check_through(draft: EventDraft, version: int, index: int) -> None:

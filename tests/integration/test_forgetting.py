@@ -85,6 +85,13 @@ def test_what_a_user_asks_to_forget_is_never_shown_again(memory: Recollect, requ
     assert check.live_digest == check.replayed_digest
 
 
+def test_an_append_says_what_was_forgotten_for_it(memory: Recollect) -> None:
+    tell(memory)
+    asking, other = memory.append("a", [said("Please forget my salary."), said("The tram was late.")])
+    assert {"salary", "echo"} <= {*asking.forgotten}
+    assert other.forgotten == ()
+
+
 def test_all_of_a_person_is_forgotten(memory: Recollect) -> None:
     tell(memory)
     turn(memory, "delete everything about Paul")

@@ -365,6 +365,14 @@ def test_one_round_trip_answers_with_the_retrieval(http: httpx.Client) -> None:
     assert http.get(f"one/traces/{found['trace_id']}").json()["query"] == "where is the red sofa from?"
 
 
+def test_an_append_names_what_its_message_made_forgotten(http: httpx.Client) -> None:
+    http.post("forgetting/events", json=message("My salary is 72,000 euros", name="Ann", id="salary"))
+    asked = http.post("forgetting/events", json=message("Please forget my salary.", name="Ann")).json()
+    assert "salary" in asked["events"][0]["forgotten"]
+    said = http.post("forgetting/events", json=message("The tram was late", name="Ann")).json()
+    assert "forgotten" not in said["events"][0]
+
+
 def test_without_a_message_of_a_user_retrieval_is_null_and_unasked_it_is_not_there(http: httpx.Client) -> None:
     said = message("hello", role="assistant")
     assert http.post("two/events?retrieve=true", json=said).json()["retrieval"] is None

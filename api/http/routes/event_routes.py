@@ -162,10 +162,11 @@ def _appended_response(answer: dict[str, Any], recorded: Sequence[Appended]) -> 
 
 
 def _appended_json(event: Appended, recorded_at: str) -> dict[str, Any]:
+    forgotten = {"forgotten": [*event.forgotten]} if event.forgotten else {}
     return {
         "id": event.id,
         "version": event.version,
         "recorded_at": recorded_at,
         "hash": event.hash.hex(),
         "duplicate": event.duplicate,
-    }
+    } | forgotten
