@@ -40,7 +40,7 @@ _FACTS_TOKENS, _SESSIONS_TOKENS = 190, 80
 _LINE_TOKENS = 12
 #: Kinds of statements of which the newest are shown besides: what a caller states has none. What has happened, or was
 #: read as nothing in particular (`dress is finish`), is found when a message is about it.
-_NEWS = frozenset((None, "plan", "decision"))
+_COMING = frozenset((None, "plan", "decision"))
 #: Pinned episodes in the profile, newest first.
 _PINNED_EPISODES_MAX = 10
 #: A fact of the profile has this confidence, at least.
@@ -138,7 +138,7 @@ def _facts(context: SearchContext) -> list[KnowledgeItem]:
     facts_max = context.settings.recent_memories_max
     identity = _identity(context, newest)[:facts_max]
     tasks = [item for item in newest if item.memory_type == "task"]
-    others = [item for item in newest if item.kind == "preference" or item.statement_kind in _NEWS]
+    others = [item for item in newest if item.kind == "preference" or item.statement_kind in _COMING]
     who, more = identity[:_WHO_MIN], identity[_WHO_MIN:]
     chosen = dict.fromkeys([*who, *tasks[:_TASKS_MAX], *more])
     for item in others:

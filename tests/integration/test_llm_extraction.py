@@ -60,17 +60,17 @@ def test_a_name_of_another_conversation_is_no_ground(chat: Chat) -> None:
 
 def test_what_the_rules_have_read_is_not_added_again_and_nothing_is_removed(chat: Chat) -> None:
     payload = chat.read(
-        ["Ann: I live in Porto. Our hens lay blue eggs."],
+        ["Ann: I live in Porto. Our hens gave us blue eggs today."],
         {
             "Porto": [
                 "Ann lives in Porto. | I live in Porto | home",
-                "Ann's hens lay blue eggs. | Our hens lay blue eggs |",
+                "Ann's hens gave her blue eggs today. | Our hens gave us blue eggs today |",
             ]
         },
     )
-    assert sentences(payload) == ["Ann's hens lay blue eggs"]
+    assert sentences(payload) == ["Ann's hens gave her blue eggs today"]
     active = [item["object"] for item in chat.memory.facts("a")["items"] if item["status"] == "active"]
-    assert sorted(active) == ["Porto", "blue eggs"]
+    assert sorted(active) == ["Porto", "her blue eggs today"]
 
 
 def _active(chat: Chat, predicate: str) -> list[str]:

@@ -182,6 +182,7 @@ KEPT_FOR_NOTHING = frozenset(
         "die Stadt heißt Köln",
         "er sagt, ich arbeite bei Bosch",
         "Ich spiele mit dem Gedanken zu kündigen",
+        "小李住在上海",
     )
 )
 #: Sentences that state nothing about a person, or that only look like statements.
