@@ -31,9 +31,6 @@ _DISTANCE_MAX = 2
 _WORDS_MIN = 3
 #: Codes and passwords are shown to who asks for them, not along with something else.
 _SECRET = re.compile(r"\b(?:pin|codes?|passwords?|passcode|cvv|iban|combination)\b", re.IGNORECASE)
-#: The probability of a message from which the one that ended it comes along; on others, a note has its words. Of 255
-#: messages that came along in held-out chats, most of them for one under it, 11 held the answer.
-_ENDED_MIN = 0.1
 #: The score of a neighbour as a share of that of its message.
 _SCORE_SHARE = 0.1
 
@@ -61,11 +58,11 @@ def with_neighbours(
 
 
 def with_later(context: SearchContext, items: Sequence[Item], ranked: RankedEpisodes) -> list[Item]:
-    """Return the messages, each of the likely ones after the one that probably ended or replaced what it says."""
+    """Return the messages, each after the one that probably ended or replaced what it says."""
     shown = {item.id for item in items}
     placed: list[Item] = []
     for item in items:
-        if item.score >= _ENDED_MIN and item.later is not None and item.later.source_event not in shown:
+        if item.later is not None and item.later.source_event not in shown:
             version = context.snapshot.episodes.version_of(item.later.source_event)
             rows = context.episodes.rows_of(np.array([] if version is None else [version], np.int64))
             placed += [
