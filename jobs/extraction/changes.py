@@ -48,7 +48,7 @@ _SURE_BY_WORDS, _RULE_SURE_BY_WORDS = 0.95, 0.85
 #: ten conversations 25, and 13 of 40 from .3 on.
 _DOUBTFUL = 0.5
 #: The probability of a doubt is below 1.
-_DOUBT_MAX = 0.999
+DOUBT_MAX = 0.999
 #: The probability that a sentence is a rule, from which on it may replace one; and that it changes the rule, from which
 #: on it does in any case: of held-out voices, 15 right and none wrong (`five bullets is okay now`), 3 and 6 under it.
 _NEW_RULE_MIN, _REPLACED_MIN = 0.3, 0.8
@@ -254,7 +254,7 @@ def _ending(prior: PriorStatement) -> dict[str, Any]:
 
 def _doubt(change: _Change, sentence: str) -> dict[str, Any]:
     """Return the doubt of a statement, with the words by which the sentence is found in its message."""
-    return _ending(change.prior) | {"about": sentence, "probability": min(round(change.probability, 3), _DOUBT_MAX)}
+    return _ending(change.prior) | {"about": sentence, "probability": min(round(change.probability, 3), DOUBT_MAX)}
 
 
 def _fact(subject: str, predicate: str, object: str) -> dict[str, Any]:

@@ -1,0 +1,42 @@
+"""Future statements: what a sentence says that it holds from a future day on, such as `rent is 1520 from january`.
+
+Until that day nothing has changed: the sentence stays in its words, and what it will change is shown with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.jobs.extraction.changes import DOUBT_MAX, KindAndItem
+from recollect.jobs.extraction.plans import DATE_MIN, begins
+from recollect.projections.text.date_reading import read_dates
+
+
+def until_its_day(
+    items: Iterable[KindAndItem], sentence: str, speaker: str, sent_at: datetime
+) -> Iterator[KindAndItem]:
+    """Yield what a sentence states and changes; of a future day, its words instead of facts, and doubts, no endings."""
+    found = [*items]
+    is_future = bool(found) and _begins_later(sentence, sent_at)
+    is_said = any(kind == "facts" and item["predicate"] == SAYS for kind, item in found)
+    for kind, item in found:
+        if is_future and kind == "endings" and "predicates" in item:
+            yield "doubts", item | {"about": sentence, "probability": DOUBT_MAX}
+        elif not (is_future and kind == "facts" and item["predicate"] != SAYS):
+            yield kind, item
+        elif not is_said:
+            is_said = True
+            yield kind, item | {"subject": speaker, "predicate": SAYS, "object": sentence}
+
+
+def _begins_later(sentence: str, sent_at: datetime) -> bool:
+    """Return whether a sentence says that what it states begins on a future day."""
+    first = begins(sentence)
+    return first is not None and any(
+        date.position >= first
+        and sum(candidate.probability for candidate in date.candidates) >= DATE_MIN
+        and all(candidate.start > sent_at for candidate in date.candidates)
+        for date in read_dates(sentence, sent_at)
+    )
