@@ -95,7 +95,7 @@ def _first_items(context: SearchContext, chosen: Collection[str], *, greets: boo
     """Return what the first turn of a session gets besides: who the user is, and before anything is said, what is new.
 
     A message that says something is searched with; of ten new conversations, 7 of 83 statements and 1 of 30 lines of
-    earlier sessions that came along with one mattered, and 54 were false or out of date.
+    earlier sessions that came along with one mattered, and 43 were false or out of date.
 
     Parameters:
         chosen: ids of the items that the turn has.

@@ -18,10 +18,10 @@ def until_its_day(
     items: Iterable[KindAndItem], sentence: str, speaker: str, sent_at: datetime
 ) -> Iterator[KindAndItem]:
     """Yield what a sentence states and changes; of a future day, its words instead of facts, and doubts, no endings."""
-    found = [*items]
-    is_future = bool(found) and _begins_later(sentence, sent_at)
-    is_said = any(kind == "facts" and item["predicate"] == SAYS for kind, item in found)
-    for kind, item in found:
+    read = [*items]
+    is_future = bool(read) and _begins_later(sentence, sent_at)
+    is_said = any(kind == "facts" and item["predicate"] == SAYS for kind, item in read)
+    for kind, item in read:
         if is_future and kind == "endings" and "predicates" in item:
             yield "doubts", item | {"about": sentence, "probability": DOUBT_MAX}
         elif not (is_future and kind == "facts" and item["predicate"] != SAYS):
