@@ -36,7 +36,7 @@ class SearchResult:
     dropped: Sequence[DroppedCandidate]
     #: Why there are no items, for the user; None: there are, or the gate has dropped them.
     reason: str | None = None
-    #: Whether memory helps with the query; False: nothing was found, or the gate has dropped it.
+    #: Whether memory helps with the query; False: the gate has dropped what was found.
     helps: bool = True
 
 
