@@ -189,7 +189,7 @@ def _events(
         waits: as in `requests_of`.
     """
     encoders = _encoders(context, waits=waits)
-    requests = _requests(context, message, waits=waits)
+    requests = [it for it in _requests(context, message, waits=waits) if it.is_sure]
     similarities_to = _similarities(context, namespace, snapshot, encoders)
     messages: dict[str, SpokenMessage] = {}
     for request in requests:

@@ -1,8 +1,9 @@
 """Forget model: how likely a sentence asks to forget something, and which earlier sentences it names.
 
-A logit of its words reads whether a sentence asks, with the statement reader (`forget_requests.py`). A small
-network compares the request with each earlier sentence, by the vectors of their words and by its own table of words; an
-encoder reads both as one text. `ops/train/forgetting` learns the weights; its README has the figures.
+A logit of its words and one of its vector read whether a sentence asks, with the statement reader
+(`forget_requests.py`). A small network compares the request with each earlier sentence, by the vectors of their words
+and by its own table of words; an encoder reads both as one text. `ops/train/forgetting` learns the weights; its README
+has the figures.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ class Model:
         self._arrays = arrays
         self._ask_words = arrays["ask_words"]
         self._scales = arrays["ask_scales"].astype(np.float32)
+        #: Weights of the vector of a sentence by the reading encoder, and the bias.
+        self._ask_vector = arrays["ask_vector"].astype(np.float32)
         #: Directions of the vectors that are compared, shape (dimensions, directions).
         self._basis = arrays["basis"].astype(np.float32)
         #: Stems of the ways to ask, which name nothing.
@@ -102,6 +105,10 @@ class Model:
         scores = words * self._scales[0] + self._scales[1]
         odds = np.exp(scores - scores.max())
         return np.asarray(odds / odds.sum(), np.float32)
+
+    def asks_by_vector(self, vector: Floats) -> float:
+        """Return the log odds that a sentence asks, by its vector of the reading encoder."""
+        return float(vector @ self._ask_vector[:-1] + self._ask_vector[-1])
 
     def named(self, request: str, said: Sequence[str], encoders: Encoders) -> tuple[Floats, Floats]:
         """Return the log odds that a request names each of some sentences, and the similarities of their vectors."""

@@ -4,8 +4,8 @@
     .venv/bin/python ops/train/forgetting --encoder [--write]
     .venv/bin/python ops/train/forgetting --reading [--write]
 
-With `--reading`, fits only whether a sentence asks, and keeps the other weights. With `--encoder`, trains the encoder
-that reads a request and an earlier sentence as one text; the rest comes after it.
+With `--reading`, fits only whether a sentence asks, and the meaning, and keeps the other weights. With `--encoder`,
+trains the encoder that reads a request and an earlier sentence as one text; the rest comes after it.
 Prints how many requests are read as such, and what they would forget, for topics and voices that are held out. Needs
 PyTorch, which comes with sentence-transformers, and the embedding model of the product.
 """
@@ -48,14 +48,15 @@ torch: Any = import_module("torch")
 sparse: Any = import_module("scipy.sparse")
 linear_model: Any = import_module("sklearn.linear_model")
 
+GIVEN = Path(__file__).parents[4] / "shared" / "data"
 _SCENES = 12_000
 #: Times that the scenes of voices are seen in an epoch.
 _VOICES_WEIGHT = 3
 _DIMENSIONS, _WORD_DIMENSIONS = 96, 48
 #: More epochs fit the topics: the loss on the held-out scenes is .240 after two and .255 after five.
 _EPOCHS, _WORD_EPOCHS = 2, 3
-#: Inverse strength of the penalty of the reading.
-_PENALTY = 0.6
+#: Inverse strength of the penalty of the reading by words and by vectors.
+_PENALTY, _VECTOR_PENALTY = 0.6, 3
 _THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _BATCH = 64
 _INT8_MAX = 127
@@ -81,7 +82,7 @@ def embedded(texts: Sequence[str], cache: Path | None) -> dict[str, Floats]:
 def reading(
     sentences: Sequence[tuple[str, str, int]], is_trained: NDArray[Any], frame: frozenset[str]
 ) -> tuple[dict[str, NDArray[Any]], Floats]:
-    """Return the weights of the reading of requests by words, and the probabilities of all sentences."""
+    """Return the weights of the reading of requests, and the probabilities of all sentences by words."""
     rows = [ask_rows(text, frame) for _, text, _ in sentences]
     ends = np.cumsum([0, *map(len, rows)])
     words = sparse.csr_matrix((np.ones(ends[-1], np.float32), np.concatenate(rows), ends), shape=(len(rows), ASK_ROWS))
@@ -91,8 +92,24 @@ def reading(
     arrays: dict[str, NDArray[Any]] = {
         "ask_words": np.asarray(np.round(fit.coef_.T / scales), np.int8),
         "ask_scales": np.stack([scales, fit.intercept_]).astype(np.float32),
+        "ask_vector": vector_reading(sentences, is_trained),
     }
     return arrays, np.asarray(fit.predict_proba(words), np.float32)
+
+
+def vector_reading(sentences: Sequence[tuple[str, str, int]], is_trained: NDArray[Any]) -> NDArray[Any]:
+    """Return the weights of the reading of requests by the vectors of the reading encoder, and the bias."""
+    embedder = open_embedder("all-MiniLM-L6-v2")
+    embedder.start()
+    read = reading_embed(embedder, waits=True)
+    if read is None:
+        raise SystemExit(f"The reading encoder is not ready: {embedder.reason}")
+    trained = [it for it, is_used in zip(sentences, is_trained.tolist(), strict=True) if is_used]
+    batches = ([text for _, text, _ in trained[at : at + _BATCH]] for at in range(0, len(trained), _BATCH))
+    vectors = np.array([it.vector for batch in batches for it in read(batch)])
+    asks = [label > 0 for *_, label in trained]
+    fit = linear_model.LogisticRegression(C=_VECTOR_PENALTY, max_iter=500).fit(vectors, asks)
+    return np.asarray([*fit.coef_[0], *fit.intercept_], np.float32)
 
 
 def report_reading(sentences: Sequence[tuple[str, str, int]], found: Floats, held_out: NDArray[Any]) -> None:
@@ -154,13 +171,14 @@ def main() -> None:
         "--write", action="store_true", help="train on all but the held-out voices, and write the weights"
     )
     parser.add_argument("--cache", type=Path, help="a file for the vectors of texts")
+    parser.add_argument("--given", type=Path, default=GIVEN, help="folder of the given conversations")
     parser.add_argument("--encoder", action="store_true", help="train the encoder instead of the rest")
     parser.add_argument("--reading", action="store_true", help="fit only the reading of requests by words")
     arguments = parser.parse_args()
     if arguments.encoder:
         train_encoder(writes=arguments.write)
         return
-    sentences, frame = [*asked_sentences()], frame_words()
+    sentences, frame = [*asked_sentences(arguments.given)], frame_words()
     held_out_voices = {f"voice {it.voice}" for it in voices(held_out=True)}
     is_other = np.array([voice in held_out_voices for voice, *_ in sentences])
     is_fold = np.array([fold(voice) == 0 for voice, *_ in sentences])
@@ -214,13 +232,11 @@ def main() -> None:
 
 
 def write_reading(arrays: dict[str, NDArray[Any]], frame: frozenset[str]) -> None:
-    """Write the weights of the reading by words; the others stay as they are."""
+    """Write the weights of the reading, and those of the meaning, which reads its odds; the others stay as they are."""
     path = Path(package.__path__[0]) / "forget_weights.npz"
     with np.load(path) as stored:
-        others = dict(stored)
-    arrays = {**others, **arrays, "frame": np.frombuffer("\n".join(sorted(frame)).encode(), np.uint8)}
-    np.savez_compressed(path, allow_pickle=False, **arrays)
-    model.cache_clear()
+        others = {name: array for name, array in stored.items() if name != "means"}
+    write_meaning(path, {**others, **arrays, "frame": np.frombuffer("\n".join(sorted(frame)).encode(), np.uint8)})
 
 
 def report_short_sentences() -> None:
@@ -237,7 +253,11 @@ def report_short_sentences() -> None:
 def write(arrays: dict[str, NDArray[Any]]) -> None:
     """Write the weights, and those of the meaning, which is fitted to what the networks find."""
     path = Path(package.__path__[0]) / "forget_weights.npz"
-    arrays |= pair_weights(path)
+    write_meaning(path, arrays | pair_weights(path))
+
+
+def write_meaning(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write weights with those of the meaning."""
     np.savez_compressed(path, allow_pickle=False, **arrays, means=np.zeros(MEANING + 1, np.float32))
     model.cache_clear()
     embedder = open_embedder("all-MiniLM-L6-v2")
@@ -252,6 +272,7 @@ def write(arrays: dict[str, NDArray[Any]]) -> None:
     report_meaning(found, means, "fitted")
     report_meaning(examples(held_out=True, read=read, encoders=encoders), means, "held out")
     np.savez_compressed(path, allow_pickle=False, **arrays, means=means)
+    model.cache_clear()
     print(f"{path}: {path.stat().st_size >> 10} KiB")
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from recollect.jobs.extraction.clause_features import word_forms
+from recollect.projections.text.sentences import split_sentences
 
 FOLDER = Path(__file__).parent
 LABELS = FOLDER / "labels"
@@ -22,6 +23,11 @@ FOLDS = 5
 VARIANTS = 2
 #: Share of the scenes whose request names all of a group of topics: `my health`.
 _GROUP_SHARE = 0.2
+#: Chats of the choice model; no message of a user in them asks to forget anything.
+_CHATS = FOLDER.parent / "relevance" / "chats"
+_CHAT_MESSAGE = re.compile(r"\d+ (?P<speaker>\S+) (?P<text>.*?)(?: ~ (?:-|[\d ,]+))?")
+#: Characters of a given message and sentence that are read: those of a request.
+_GIVEN_CHARS_MAX, _GIVEN_SENTENCE_MAX = 2_000, 300
 _LANGUAGES = ("de", "es", "fr", "it", "ja", "zh")
 _SLOT = re.compile(r"\{(?P<name>[A-Za-z]+\d?)\}")
 _NAMES = (
@@ -255,8 +261,12 @@ def reader_sentences() -> Iterator[tuple[dict[str, Any], str]]:
             yield row, row["text"]
 
 
-def asked_sentences() -> Iterator[tuple[str, str, int]]:
-    """Yield the voice and the text of sentences, and which of `ASKS` they are."""
+def asked_sentences(given: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield the voice and the text of sentences, and which of `ASKS` they are.
+
+    Parameters:
+        given: the folder of the given conversations; without it, the texts of the repository alone are read.
+    """
     chance = random.Random(1)
     ways = lines("requests.txt")
     for variant in variants(ways):
@@ -267,9 +277,12 @@ def asked_sentences() -> Iterator[tuple[str, str, int]]:
         for topic, _ in chance.sample(names, 8):
             text = Filler(way + topic.name).fill(way.replace("{X}", chance.choice(topic.names)))
             yield "way " + way, typed(written(text, chance), chance, is_request=False), 0
-    for text in lines("negatives.txt"):
+    for text in (*lines("negatives.txt"), *lines("negatives-2.txt")):
         yield "way " + text, text, 0
         yield "way " + text, typed(written(text, chance, 1), chance, is_request=False), 0
+    for text in lines("requests-2.txt"):
+        yield "way " + text, text, 1
+        yield "way " + text, typed(written(text, chance, 1), chance, is_request=True), 1
     for name in lines("previous.txt"):
         for way in chance.sample(ways, 6):
             text = written(way[3:].replace("{X}", name), chance)
@@ -280,8 +293,33 @@ def asked_sentences() -> Iterator[tuple[str, str, int]]:
     for is_held_out in (False, True):
         yield from (("voice " + it.voice, it.request, 1) for it in voices(held_out=is_held_out))
         yield from (("voice " + voice, text, 0) for voice, text in refusals(held_out=is_held_out))
+    said = [*chat_sentences(), *given_sentences(given)]
+    yield from ((f"chat {chat}", text, 0) for (chat, text) in dict.fromkeys(said) if len(text) <= _GIVEN_SENTENCE_MAX)
     for row, text in reader_sentences():
         yield "reader " + row["voice"], text, int(any(part["act"] == "forgets" for part in row["parts"]))
+
+
+def chat_sentences() -> Iterator[tuple[str, str]]:
+    """Yield the chat and the sentences of the users of the labelled chats, of which none asks to forget."""
+    for path in sorted(_CHATS.glob("*.txt")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            match = _CHAT_MESSAGE.fullmatch(line.rstrip())
+            if match and match["speaker"] not in ("b", "bot"):
+                yield from ((path.stem, sentence) for sentence in split_sentences(match["text"]))
+
+
+def given_sentences(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the conversation and the sentences of users of the given conversations; none asks to forget anything."""
+    for path in sorted(folder.glob("*.json")):
+        for event in json.loads(path.read_text(encoding="utf-8"))["events"]:
+            if event["payload"].get("role") == "user":
+                text = event["payload"]["text"][:_GIVEN_CHARS_MAX]
+                yield from ((path.stem, sentence) for sentence in split_sentences(text))
+    for path in sorted((folder / "training").glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            dialogue = json.loads(line)
+            texts = (turn["text"] for turn in dialogue["turns"])
+            yield from ((dialogue["name"], sentence) for text in texts for sentence in split_sentences(text))
 
 
 def reports(name: str) -> Iterator[tuple[str, int]]:
