@@ -25,7 +25,7 @@ from recollect.projections.text.stems import content_stems
 _TEXT_CHARS_MAX = 2_000
 _SENTENCE_CHARS_MAX = 300
 _SENTENCES_MAX = 20
-#: A sentence whose words ask with a smaller probability is not embedded: 4 % of requests, and most of what is said.
+#: A sentence whose words ask with a smaller probability is not embedded: 6 % of requests, and most of what is said.
 _GATE_MIN = 0.02
 #: Probability from which a sentence asks, by words and vectors, and by words alone.
 _ASKS_MIN, ASKS_BY_WORDS_MIN = 0.3, 0.4
