@@ -30,7 +30,7 @@ _GATE_MIN = 0.02
 #: Probability from which a sentence asks, by words and vectors, and by words alone.
 _ASKS_MIN, ASKS_BY_WORDS_MIN = 0.3, 0.4
 #: Probability from which a request is carried out, below which it is answered with candidates: of 30,000 messages of
-#: real conversations none that asks for nothing and finds something reaches it, three reach `_ASKS_MIN`.
+#: conversations none that asks for nothing and finds something reaches it, three reach `_ASKS_MIN`.
 _SURE_MIN = 0.5
 #: Probability by words alone from which a sentence next to a request belongs to it.
 _BELONGS_MIN = 0.2
