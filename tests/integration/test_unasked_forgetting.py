@@ -47,3 +47,8 @@ def test_an_order_a_change_and_sympathy_are_not_carried_out(embedder: SentenceEm
 )
 def test_a_request_in_everyday_words_is_carried_out(embedder: SentenceEmbedder, text: str) -> None:
     assert any(it.is_sure for it in forget_requests(text, "Ann", reading_embed(embedder)))
+
+
+def test_a_request_that_the_model_is_not_sure_of_is_asked_back(embedder: SentenceEmbedder) -> None:
+    requests = forget_requests("forget the order number", "Ann", reading_embed(embedder))
+    assert [it.is_sure for it in requests] == [False]

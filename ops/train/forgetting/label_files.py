@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -23,11 +25,10 @@ FOLDS = 5
 VARIANTS = 2
 #: Share of the scenes whose request names all of a group of topics: `my health`.
 _GROUP_SHARE = 0.2
-#: Chats of the choice model; no message of a user in them asks to forget anything.
-_CHATS = FOLDER.parent / "relevance" / "chats"
-_CHAT_MESSAGE = re.compile(r"\d+ (?P<speaker>\S+) (?P<text>.*?)(?: ~ (?:-|[\d ,]+))?")
-#: Characters of a given message and sentence that are read: those of a request.
-_GIVEN_CHARS_MAX, _GIVEN_SENTENCE_MAX = 2_000, 300
+#: With the labelled chats of the choice model.
+_CHATS = FOLDER.parent / "relevance"
+#: Characters of a message and of a sentence of whole conversations that are read: those of a request.
+_SAID_CHARS_MAX, _SAID_SENTENCE_MAX = 2_000, 300
 _LANGUAGES = ("de", "es", "fr", "it", "ja", "zh")
 _SLOT = re.compile(r"\{(?P<name>[A-Za-z]+\d?)\}")
 _NAMES = (
@@ -293,33 +294,34 @@ def asked_sentences(given: Path) -> Iterator[tuple[str, str, int]]:
     for is_held_out in (False, True):
         yield from (("voice " + it.voice, it.request, 1) for it in voices(held_out=is_held_out))
         yield from (("voice " + voice, text, 0) for voice, text in refusals(held_out=is_held_out))
-    said = [*chat_sentences(), *given_sentences(given)]
-    yield from ((f"chat {chat}", text, 0) for (chat, text) in dict.fromkeys(said) if len(text) <= _GIVEN_SENTENCE_MAX)
+    yield from ((f"chat {chat}", text, 0) for chat, text in dict.fromkeys(said_sentences(given)))
     for row, text in reader_sentences():
         yield "reader " + row["voice"], text, int(any(part["act"] == "forgets" for part in row["parts"]))
 
 
-def chat_sentences() -> Iterator[tuple[str, str]]:
-    """Yield the chat and the sentences of the users of the labelled chats, of which none asks to forget."""
-    for path in sorted(_CHATS.glob("*.txt")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            match = _CHAT_MESSAGE.fullmatch(line.rstrip())
-            if match and match["speaker"] not in ("b", "bot"):
-                yield from ((path.stem, sentence) for sentence in split_sentences(match["text"]))
+def said_sentences(given: Path) -> Iterator[tuple[str, str]]:
+    """Yield the conversation and the sentences of people in whole conversations, of which none asks to forget anything.
 
-
-def given_sentences(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the conversation and the sentences of users of the given conversations; none asks to forget anything."""
-    for path in sorted(folder.glob("*.json")):
-        for event in json.loads(path.read_text(encoding="utf-8"))["events"]:
-            if event["payload"].get("role") == "user":
-                text = event["payload"]["text"][:_GIVEN_CHARS_MAX]
-                yield from ((path.stem, sentence) for sentence in split_sentences(text))
-    for path in sorted((folder / "training").glob("*.jsonl")):
+    Parameters:
+        given: as in `asked_sentences`.
+    """
+    sys.path.append(str(_CHATS))
+    chats: Any = import_module("labelled_chats").read_chats()
+    conversations = [(chat.name, chat.events) for chat in chats]
+    for path in sorted(given.glob("*.json")):
+        conversations.append((path.stem, json.loads(path.read_text(encoding="utf-8"))["events"]))
+    for name, events in conversations:
+        payloads = (event["payload"] for event in events)
+        yield from _sentences(name, (it["text"] for it in payloads if it.get("role") == "user"))
+    for path in sorted((given / "training").glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             dialogue = json.loads(line)
-            texts = (turn["text"] for turn in dialogue["turns"])
-            yield from ((dialogue["name"], sentence) for text in texts for sentence in split_sentences(text))
+            yield from _sentences(dialogue["name"], (turn["text"] for turn in dialogue["turns"]))
+
+
+def _sentences(name: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    sentences = (sentence for text in texts for sentence in split_sentences(text[:_SAID_CHARS_MAX]))
+    yield from ((name, sentence) for sentence in sentences if len(sentence) <= _SAID_SENTENCE_MAX)
 
 
 def reports(name: str) -> Iterator[tuple[str, int]]:
