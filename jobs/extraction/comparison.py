@@ -3,8 +3,9 @@
 A small network reads the words of the sentence, in which the words of the statement stand as `@`, the features of
 `change_features.py`, the kinds of both, what the statement reader thinks of the sentence, and the vectors of both where
 an embedding model is ready. It sees the statements together: who gives up one of them leaves the others alone. Of the
-pairs that may be a change, an encoder reads statement and sentence as one text; the probabilities of both are averaged.
-`ops/train/changes` trains them and prints their figures.
+pairs that may be a change, an encoder reads statement and sentence as one text, and `change_odds.py` says how probable
+a change is by both; of rules, the probabilities of both are averaged. `ops/train/changes` trains them and prints their
+figures.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import KINDS, Read, cues, pair_features, prior_text, read_of, stems_of
+from recollect.jobs.extraction.change_odds import change_probabilities, odds_inputs
 from recollect.jobs.extraction.statement_reader import HEADS, ReadClause, read_clauses
 from recollect.projections.embeddings.reading_encoder import ReadPairs
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -185,27 +187,52 @@ def compare(
             for row, (prior, read) in enumerate(zip(own, reads, strict=True))
         ]
     )
+    hint = reader_hint(read_clauses(sentence, to_assistant=True) if read is None else read)
+    kinds = model.kinds(words, None if pair is None else pair[0])
+    of_pairs = np.array(features, np.float32)
     probabilities = model.relations(
-        np.array(features, np.float32),
-        [tuple(model.places(of_pair)) for of_pair in marked],
-        reader_hint(read_clauses(sentence, to_assistant=True) if read is None else read),
-        pair,
-        model.kinds(words, None if pair is None else pair[0]),
-        prior_kinds,
+        of_pairs, [tuple(model.places(of_pair)) for of_pair in marked], hint, pair, kinds, prior_kinds
     )
-    if read_pairs is not None:
-        _join_pairs(probabilities, sentence, own, read_pairs)
+    if read_pairs is not None and pair is not None:
+        by_encoder = _read_by_encoder(probabilities, sentence, own, read_pairs)
+        changed = probabilities[:, CHANGES].sum(axis=1), by_encoder[:, CHANGES].sum(axis=1)
+        inputs = odds_inputs(*changed, np.concatenate([hint, kinds]), of_pairs, pair[1] @ pair[0])
+        join_readings(probabilities, by_encoder, own, inputs)
     return [*zip(own, probabilities, strict=True)]
 
 
-def _join_pairs(probabilities: Floats, sentence: str, own: Sequence[PriorStatement], read_pairs: ReadPairs) -> None:
-    """Replace the probabilities of pairs that may be a change by the geometric mean of the network's and the encoder's."""
+def _read_by_encoder(
+    probabilities: Floats, sentence: str, own: Sequence[PriorStatement], read_pairs: ReadPairs
+) -> Floats:
+    """Return the probabilities of the encoder of the pairs that may be a change, shape (n, 5); NaN of the others."""
+    read = np.full_like(probabilities, np.nan)
     places: list[int] = np.flatnonzero(probabilities[:, CHANGES].sum(axis=1) >= READ_MIN).tolist()
     if places:
         weight, bias = _pair_weights()
         vectors = read_pairs([(embedded_text(own[place]), sentence) for place in places])
-        both = np.log(probabilities[places] + _LEAST) + np.log(_softmax(vectors @ weight.T + bias) + _LEAST)
-        probabilities[places] = _softmax(np.asarray(both / 2, np.float32))
+        read[places] = _softmax(vectors @ weight.T + bias)
+    return read
+
+
+def join_readings(probabilities: Floats, by_encoder: Floats, own: Sequence[PriorStatement], inputs: Floats) -> None:
+    """Replace the probabilities of the network, of pairs that the encoder read, by those of both readings together.
+
+    Their geometric mean says which relation it is; whether it is a change at all, of statements, `change_odds.py`.
+
+    Parameters:
+        by_encoder: as `_read_by_encoder` returns them.
+        inputs: as `odds_inputs` returns them.
+    """
+    is_read = ~np.isnan(by_encoder[:, 0])
+    both = np.log(probabilities[is_read] + _LEAST) + np.log(by_encoder[is_read] + _LEAST)
+    probabilities[is_read] = _softmax(np.asarray(both / 2, np.float32))
+    is_weighed = is_read & np.array([not prior.is_preference for prior in own])
+    change = change_probabilities(inputs[is_weighed])[:, None]
+    rows = probabilities[is_weighed]
+    share = rows[:, CHANGES].sum(axis=1, keepdims=True)
+    rows[:, CHANGES] *= change / share
+    rows[:, : CHANGES.start] *= (1 - change) / (1 - share)
+    probabilities[is_weighed] = rows
 
 
 @cache

@@ -2,9 +2,10 @@
 
     .venv/bin/python ops/train/changes [--write] [--folds N]
     .venv/bin/python ops/train/changes --encoder [--write]
+    .venv/bin/python ops/train/changes --conversations [--write]
 
 With `--encoder`, trains the encoder that reads a statement and a sentence as one text, after the network and the
-statement reader, whose probabilities choose its examples.
+statement reader, whose probabilities choose its examples. With `--conversations`, fits `change_odds.py`, after both.
 Prints what cross-validation over the voices gives, and what the voices and lives that are held out give: of the
 statements that a sentence replaces, ends or corrects, how many are found at a threshold, and how many others. Needs
 PyTorch, which comes with sentence-transformers, and the embedding model of the product.
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from conversations import train_odds
 from encoder import train_encoder
 from labels import FOLDER, LabelledSentence, read_conversations, read_scenarios
 from lives import FOLDER as LIVES
@@ -49,6 +51,7 @@ _TEXTS = 40
 HELD_OUT = FOLDER.parent / "held-out"
 #: First letters of the voices of the third held-out file, which the reading encoder is trained on.
 _READ_VOICES = "fgh"
+GIVEN = Path(__file__).parents[4] / "shared" / "data"
 
 
 class Inputs(NamedTuple):
@@ -156,8 +159,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write the weights")
     parser.add_argument("--encoder", action="store_true", help="train the encoder instead of the network")
+    parser.add_argument("--conversations", action="store_true", help="fit the change odds instead of the network")
+    parser.add_argument("--given", type=Path, default=GIVEN, help="folder of the given conversations")
     parser.add_argument("--folds", type=int, default=_FOLDS, help=f"parts of {_FOLDS} that are held out; 0: no report")
     arguments = parser.parse_args()
+    if arguments.conversations:
+        train_odds(arguments.given, writes=arguments.write)
+        return
     conversations = [*read_conversations(sorted(FOLDER.parents[1].glob("reader/labels/own-*.jsonl")))][::_ONE_IN]
     lives = {path.stem: [*labelled_lives(path)] for path in sorted(LIVES.glob("*.txt"))}
     voices = [it for it in read_scenarios(HELD_OUT) if it.voice[0] not in _READ_VOICES]
