@@ -2,7 +2,8 @@
 
 The product reads each conversation; of the pairs of a sentence and an older statement that its encoder reads, the marks
 say which are a change. Conversations of `../../../shared/data` have no marks: what seemed to be a change in them was
-none, in 204 of 206 pairs that were judged, so that all their pairs count as none.
+none, in 204 of 206 pairs that were judged, so that all their pairs count as none. The lives, in which things change
+often and are said plainly, are fitted to as well.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from unittest.mock import patch
 
 import numpy as np
 import orjson
+from lives import FOLDER as LIVES
+from lives import Life, read_lives
 from numpy.typing import NDArray
 
 from recollect import Recollect
@@ -236,11 +239,15 @@ def train_odds(given: Path, *, writes: bool) -> None:
     own = read_pairs(_conversations(labelled_chats.CHATS), marks(_MARKED / "chats.txt"))
     held_out = read_pairs(_conversations(HELD_OUT_CHATS), marks(_MARKED / "held-out-chats.txt"))
     others = read_pairs([*_given(given)], {})
+    lives = [life for path in sorted(LIVES.glob("*.txt")) if path.stem != "held-out" for life in read_lives(path)]
+    of_lives = read_pairs([*map(_of_life, lives)], {life.voice: [*_marks_of(life)] for life in lives})
     inputs, is_change = own.arrays()
     fold = np.array([zlib.crc32(chat.encode()) % _FOLDS for chat in own.chats])
     other_inputs, other_changes = others.arrays() if others.inputs else (inputs[:0], is_change[:0])
     is_fitted = np.array([chat not in _GIVEN_HELD_OUT for chat in others.chats], np.bool_)
-    more, more_changes = other_inputs[is_fitted], other_changes[is_fitted]
+    life_inputs, life_changes = of_lives.arrays()
+    more = np.concatenate([other_inputs[is_fitted], life_inputs])
+    more_changes = np.concatenate([other_changes[is_fitted], life_changes])
     read = np.zeros(len(inputs))
     for number in range(_FOLDS):
         rest = fold != number
@@ -265,6 +272,25 @@ def _given(folder: Path) -> Iterator[Conversation]:
         for chat in given_conversations.given_chats(folder):
             if chat.set_name == "locomo" or chat.name in _FRIENDS:
                 yield Conversation(chat.name, chat.events)
+
+
+def _of_life(life: Life) -> Conversation:
+    """Return a life as a conversation, whose messages are numbered from 1."""
+    events: list[dict[str, Any]] = []
+    for number, (speaker, text, at, session) in enumerate(life.messages, start=1):
+        payload = {"role": "user" if speaker else "assistant", "text": text}
+        payload |= {"name": speaker} if speaker else {}
+        message = {"id": f"{life.voice}:{number}", "type": "message.added", "payload": payload}
+        events.append(message | {"occurred_at": at.isoformat(), "session_id": f"{life.voice} {session}"})
+    return Conversation(life.voice, events)
+
+
+def _marks_of(life: Life) -> Iterator[Mark]:
+    """Yield the changes of a life: of what was said last of a thing, wherever it was said in these words."""
+    for claim, older in life.changes():
+        for said in older:
+            if said.words == older[-1].words and said.message != claim.message:
+                yield Mark(claim.message + 1, claim.words, said.message + 1, said.words)
 
 
 def _report(title: str, read: NDArray[Any], is_change: NDArray[np.bool_]) -> None:
