@@ -45,8 +45,8 @@ class FindChanges(Protocol):
 #: has the figures. The second two where no encoder reads the pair.
 _SURE, _RULE_SURE = 0.5, 0.5
 _SURE_BY_WORDS, _RULE_SURE_BY_WORDS = 0.95, 0.85
-#: From this probability on a change of a statement is a doubt: of 42 such pairs of these conversations 15 are a change.
-_DOUBTFUL = 0.35
+#: From this probability on a change of a statement is a doubt: of 25 such pairs of these conversations 11 are a change.
+_DOUBTFUL = 0.4
 #: The probability of a doubt is below 1.
 DOUBT_MAX = 0.999
 #: The probability that a sentence is a rule, from which on it may replace one; and that it changes the rule, from which
