@@ -31,7 +31,7 @@ def odds_inputs(network: Floats, encoder: Floats, of_sentence: Floats, of_pairs:
         encoder: the same; NaN for a statement that the encoder does not read.
         of_sentence: what is read of the sentence alone, shape (k,).
         of_pairs: the features of the pairs, shape (n, features).
-        cosines: of the vectors of sentence and statements, shape (n,).
+        cosines: of the vectors of sentence and statements, shape (n,); 0 without vectors.
     """
     by_network = _log_odds(network)
     by_encoder: Floats = np.nan_to_num(_log_odds(encoder), nan=_UNREAD)

@@ -179,8 +179,8 @@ def compare(
     own = [own[place] for place in places]
     pair = None if near is None else (near[0], near[1:][places])
     reads = [read_of(prior_text(prior)) for prior in own]
-    cosines = None if pair is None else [float(value) for value in pair[1] @ pair[0]]
-    features, marked = pair_features(said, reads, speaker, cosines, model.lexicon)
+    cosines = np.zeros(len(own), np.float32) if pair is None else pair[1] @ pair[0]
+    features, marked = pair_features(said, reads, speaker, None if pair is None else cosines.tolist(), model.lexicon)
     prior_kinds = np.stack(
         [
             _kinds_of(model, prior.kind, read, None if pair is None else pair[1][row])
@@ -193,10 +193,10 @@ def compare(
     probabilities = model.relations(
         of_pairs, [tuple(model.places(of_pair)) for of_pair in marked], hint, pair, kinds, prior_kinds
     )
-    if read_pairs is not None and pair is not None:
+    if read_pairs is not None:
         by_encoder = _read_by_encoder(probabilities, sentence, own, read_pairs)
         changed = probabilities[:, CHANGES].sum(axis=1), by_encoder[:, CHANGES].sum(axis=1)
-        inputs = odds_inputs(*changed, np.concatenate([hint, kinds]), of_pairs, pair[1] @ pair[0])
+        inputs = odds_inputs(*changed, np.concatenate([hint, kinds]), of_pairs, cosines)
         join_readings(probabilities, by_encoder, own, inputs)
     return [*zip(own, probabilities, strict=True)]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from recollect.jobs.extraction.changes import find_changes
+from recollect.jobs.extraction.comparison import CHANGES, compare
 from recollect.jobs.forgetting.forget_model import encoders_of, model
 from recollect.projections.embeddings.embedder import NoEmbedder, SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import pair_reader, pair_window
@@ -46,6 +47,17 @@ def test_other_peoples_changes_end_nothing(embedder: SentenceEmbedder, later: st
     before = [_said("My car is a red Golf"), _said("I take 20 mg of lisinopril")]
     read_pairs = pair_reader(CHANGES_MODEL, embedder)
     assert find_changes(later, "Ann", before, vectors=embedder.embed, read_pairs=read_pairs) == []
+
+
+def test_without_vectors_a_sentence_is_less_sure_of_a_change(embedder: SentenceEmbedder) -> None:
+    """The reading encoder may not be ready yet when that of changes is."""
+    before, later = [_said("I take 20 mg of lisinopril")], "the doctor put the lisinopril up to 40 mg"
+    read_pairs = pair_reader(CHANGES_MODEL, embedder)
+    sure, unsure = (
+        float(compare(later, "Ann", before, vectors, read_pairs=read_pairs)[0][1][CHANGES].sum())
+        for vectors in (embedder.embed, None)
+    )
+    assert 0 < unsure < sure
 
 
 def test_a_request_names_what_was_said_in_other_words(embedder: SentenceEmbedder) -> None:
