@@ -42,6 +42,8 @@ linear_model: Any = import_module("sklearn.linear_model")
 _FOLDER = Path(__file__).parent
 _MARKED = _FOLDER / "marked"
 HELD_OUT_CHATS = _FOLDER / "held-out-chats"
+#: Chats whose speakers put slips right: `sorry 7 not 6`; held out, too.
+_SLIPS = _FOLDER / "slips"
 #: Memories of FriendsQA that are read, and given conversations that are held out.
 _FRIENDS = tuple(f"friendsqa-{number}" for number in range(8))
 _GIVEN_HELD_OUT = ("locomo-conv-30", "locomo-conv-43", "friendsqa-6", "friendsqa-7")
@@ -238,6 +240,7 @@ def train_odds(given: Path, *, writes: bool) -> None:
     """Fit the change odds, print the figures of what is held out, and write the weights into the package."""
     own = read_pairs(_conversations(labelled_chats.CHATS), marks(_MARKED / "chats.txt"))
     held_out = read_pairs(_conversations(HELD_OUT_CHATS), marks(_MARKED / "held-out-chats.txt"))
+    slips = read_pairs(_conversations(_SLIPS), marks(_MARKED / "slips.txt"))
     others = read_pairs([*_given(given)], {})
     lives = [life for path in sorted(LIVES.glob("*.txt")) if path.stem != "held-out" for life in read_lives(path)]
     of_lives = read_pairs([*map(_of_life, lives)], {life.voice: [*_marks_of(life)] for life in lives})
@@ -255,8 +258,9 @@ def train_odds(given: Path, *, writes: bool) -> None:
         read[~rest] = logit.probabilities(inputs[~rest])
     _report("chats, each read by the others", read, is_change)
     logit = fitted(np.concatenate([inputs, more]), np.concatenate([is_change, more_changes]))
-    held_inputs, held_changes = held_out.arrays()
-    _report("held-out chats", logit.probabilities(held_inputs), held_changes)
+    for title, pairs in (("held-out chats", held_out), ("chats with slips", slips)):
+        held_inputs, held_changes = pairs.arrays()
+        _report(title, logit.probabilities(held_inputs), held_changes)
     _report("held-out given conversations", logit.probabilities(other_inputs[~is_fitted]), other_changes[~is_fitted])
     if writes:
         path = Path(package.__path__[0]) / "odds_weights.npz"
