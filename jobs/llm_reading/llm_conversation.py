@@ -92,7 +92,7 @@ class LlmConversation:
         """Return the evidence for names: all lines of the session of a line, with those before the window."""
         session_id = self.messages[number - 1].session_id
         if session_id not in self._sessions:
-            self._sessions[session_id] = Evidence(self._session_lines(session_id, len(self.messages)))
+            self._sessions[session_id] = Evidence(self.session_lines(session_id, len(self.messages)))
         return self._sessions[session_id]
 
     def has_user(self) -> bool:
@@ -102,10 +102,10 @@ class LlmConversation:
     def _before(self, number: int) -> SourceLine | None:
         """Return the message of another speaker before a line, in its session; None without one."""
         message = self.messages[number - 1]
-        lines = self._session_lines(message.session_id, number - 1)
+        lines = self.session_lines(message.session_id, number - 1)
         return lines[-1] if lines and lines[-1].speaker != message.speaker else None
 
-    def _session_lines(self, session_id: str | None, end: int) -> list[SourceLine]:
+    def session_lines(self, session_id: str | None, end: int) -> list[SourceLine]:
         """Return the lines of a session among the first `end` messages, after the turns before them."""
         turns = [
             SourceLine(turn.speaker, turn.text[:_EARLIER_CHARS_MAX], turn.sent_at)

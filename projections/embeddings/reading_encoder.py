@@ -29,7 +29,7 @@ _PAIR_CHARS_MAX = 200
 #: What the model takes for its own signs, such as the one between the sentences of a pair.
 _MODEL_SIGNS = re.compile(r"\[(SEP|CLS|PAD|MASK|UNK)\]")
 #: Seconds that a job waits for the embedding model, and for the encoder: without a cache, they are converted first.
-_LOAD_SECONDS_MAX = 60.0
+LOAD_SECONDS_MAX = 60.0
 
 
 def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
@@ -40,26 +40,42 @@ def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
     Parameters:
         waits: whether to wait while the encoder loads, as jobs do; an append and a retrieval do not.
     """
-    return _embed(READING_MODEL, embedder, _LOAD_SECONDS_MAX if waits else 0)
+    return embedding_by(READING_MODEL, embedder, LOAD_SECONDS_MAX if waits else 0)
+
+
+def embedding_by(model: str, embedder: Embedder, seconds_max: float) -> Embed | None:
+    """Return the embedding of texts by the encoder `model`; None as in `reading_embed`.
+
+    Parameters:
+        seconds_max: seconds to wait while the encoder loads.
+    """
+    # The first messages of a process come before its model is loaded.
+    if embedder.name != DEFAULT_MODEL or not embedder.wait_ready(seconds_max):
+        return None
+    encoder = _encoder(model, embedder.runtime)
+    encoder.start()
+    if not encoder.wait_ready(seconds_max):
+        return None
+    return lambda sentences: encoder.embed_tokens([Stretch(sentence) for sentence in sentences])
 
 
 def window_reader(embedder: Embedder) -> ReadWindows:
     """Return the reading of the words around dates, which loads its encoder, and waits for it, at the first date."""
 
     def read(windows: Sequence[Window]) -> NDArray[np.float32] | None:
-        embed = _embed(DATES_MODEL, embedder, _LOAD_SECONDS_MAX)
+        embed = embedding_by(DATES_MODEL, embedder, LOAD_SECONDS_MAX)
         return None if embed is None else _vectors(windows, embed)
 
     return read
 
 
-def pair_reader(model: str, embedder: Embedder, seconds_max: float = _LOAD_SECONDS_MAX) -> ReadPairs | None:
+def pair_reader(model: str, embedder: Embedder, seconds_max: float = LOAD_SECONDS_MAX) -> ReadPairs | None:
     """Return the reading of pairs by the encoder `model`; None as in `reading_embed`.
 
     Parameters:
         seconds_max: seconds to wait while the encoder loads.
     """
-    embed = _embed(model, embedder, seconds_max)
+    embed = embedding_by(model, embedder, seconds_max)
     if embed is None:
         return None
     return lambda pairs: _vectors([pair_window(*pair) for pair in pairs], embed)
@@ -67,8 +83,13 @@ def pair_reader(model: str, embedder: Embedder, seconds_max: float = _LOAD_SECON
 
 def pair_window(earlier: str, later: str) -> Window:
     """Return the text by which an encoder reads a pair, with the place of the earlier sentence in it."""
-    earlier, later = (_MODEL_SIGNS.sub(r"\1", text[:_PAIR_CHARS_MAX]) for text in (earlier, later))
+    earlier, later = (without_model_signs(text[:_PAIR_CHARS_MAX]) for text in (earlier, later))
     return Window(f"{earlier} [SEP] {later}", 0, len(earlier))
+
+
+def without_model_signs(text: str) -> str:
+    """Return a text without what the model takes for its own signs."""
+    return _MODEL_SIGNS.sub(r"\1", text)
 
 
 def _vectors(windows: Sequence[Window], embed: Embed) -> NDArray[np.float32]:
@@ -81,17 +102,6 @@ def _vectors(windows: Sequence[Window], embed: Embed) -> NDArray[np.float32]:
         of_part = tokens.mean(axis=0) if len(tokens) else embedding.vector
         rows.append(np.concatenate([of_part, embedding.vector]))
     return np.stack(rows)
-
-
-def _embed(model: str, embedder: Embedder, seconds_max: float) -> Embed | None:
-    # The first messages of a process come before its model is loaded.
-    if embedder.name != DEFAULT_MODEL or not embedder.wait_ready(seconds_max):
-        return None
-    encoder = _encoder(model, embedder.runtime)
-    encoder.start()
-    if not encoder.wait_ready(seconds_max):
-        return None
-    return lambda sentences: encoder.embed_tokens([Stretch(sentence) for sentence in sentences])
 
 
 @cache

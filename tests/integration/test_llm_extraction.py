@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
+import sys
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 from support.events import message
@@ -18,13 +19,15 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
+from recollect.jobs.llm_reading.claim_reader import claim_reader
 from recollect.jobs.llm_reading.item_merge import added_items
-from recollect.jobs.llm_reading.llm_checks import refusal
+from recollect.jobs.llm_reading.llm_checks import CLAIM_MIN, refusal
 from recollect.jobs.llm_reading.llm_conversation import LlmConversation
 from recollect.jobs.llm_reading.llm_statement import LlmStatement, parse_statements, split_statement
 from recollect.jobs.llm_reading.reading_job import read_by_llm
+from recollect.projections.embeddings.embedder import NoEmbedder, SentenceEmbedder
 
-_ANSWERS = Path(__file__).parents[2] / "ops" / "llm"
+_TRAIN = Path(__file__).parents[2] / "ops" / "train"
 
 
 @pytest.fixture
@@ -95,12 +98,6 @@ def test_what_a_model_reads_stands_beside_what_the_rules_have_read(chat: Chat) -
     assert _active(chat, "lives in") == ["Faro"]
 
 
-def test_a_value_whose_words_nobody_said_is_refused(chat: Chat) -> None:
-    answers = {"nurse": ["Ann works as a plumber. | I work as a nurse | work"]}
-    assert sentences(chat.read(["Ann: I work as a nurse."], answers)) == []
-    assert _active(chat, "works as") == ["nurse"]
-
-
 @pytest.mark.parametrize(
     "answer", ["none", "1 | Mallory owns three castles. | three castles | home", "7 | Ann left. | x"]
 )
@@ -159,28 +156,6 @@ def test_a_repeated_item_is_added_once() -> None:
     assert added_items([item | {"source_events": ["m2"]}], by_llm) == by_llm[:1]
 
 
-class _Case(NamedTuple):
-    conversation: LlmConversation
-    statement: LlmStatement
-    is_right: bool
-
-
-def _cases(name: str) -> Iterator[_Case]:
-    """Yield the answers of a file in `ops/llm`, which a person has written and judged."""
-    lines: list[str] = []
-    start = datetime(2026, 1, 1, tzinfo=UTC)
-    for row in (_ANSWERS / name).read_text(encoding="utf-8").splitlines():
-        if row.startswith("==="):
-            lines, start = [], datetime.fromisoformat(row[8:]).replace(tzinfo=UTC)
-        elif re.match(r"\d+ \w+: ", row):
-            lines.append(row.split(" ", 1)[1])
-        elif row[:2] in ("+ ", "- "):
-            number, text, words, kind = (part.strip() for part in row[2:].split("|"))
-            messages = [_message(at, line, start) for at, line in enumerate(lines)]
-            statement = LlmStatement(line=int(number), text=text, words=words, kind=kind)
-            yield _Case(LlmConversation(messages, {}), statement, row[0] == "+")
-
-
 def _message(at: int, line: str, start: datetime) -> IncomingMessage:
     speaker, text = line.split(": ", 1)
     return IncomingMessage(
@@ -193,44 +168,70 @@ def _message(at: int, line: str, start: datetime) -> IncomingMessage:
     )
 
 
+@pytest.mark.parametrize(("folder", "right_min", "wrong_max"), [("held-out", 0.8, 0.4), ("held-out-short", 0.85, 0.5)])
+def test_of_sentences_about_chats_that_were_not_trained_on_most_right_ones_and_fewer_wrong_ones_are_kept(
+    embedder: SentenceEmbedder, folder: str, right_min: float, wrong_max: float
+) -> None:
+    labels = _labels()
+    claims = [*labels.read_claims(_TRAIN / "claims" / folder, labels.HELD_OUT_CHATS)][::4]
+    says_claim = claim_reader(embedder)
+    assert says_claim is not None
+    kept = Counter((it.is_right, says_claim(it.statement, it.conversation) >= CLAIM_MIN) for it in claims)
+    assert kept[True, True] >= right_min * (kept[True, True] + kept[True, False])
+    assert kept[False, True] <= wrong_max * (kept[False, True] + kept[False, False])
+
+
 @pytest.mark.parametrize(
-    ("name", "right_min", "wrong_max"),
+    ("text", "reason"),
     [
-        ("strong_answers.txt", 0.95, 0.2),
-        ("held_out_answers.txt", 0.9, 0.32),
-        ("third_answers.txt", 0.8, 0.3),
-        ("fourth_answers.txt", 0.95, 0.45),
-        ("fifth_answers.txt", 0.9, 0.4),
-        ("sixth_answers.txt", 0.95, 0.45),
-        # No check was tuned on it.
-        ("unseen_answers.txt", 0.8, 0.35),
+        ("Ann's sister is a nurse in Leeds.", None),
+        ("Ann is a nurse in Leeds.", "claim"),
+        ("Ann moved to Porto.", "claim"),
+        ("Mallory is a nurse in Leeds.", "name"),
+        ("Ann's sister has been a nurse for 12 years.", "number"),
     ],
 )
-def test_right_answers_of_a_strong_model_are_accepted_and_wrong_ones_are_not(
-    name: str, right_min: float, wrong_max: float
-) -> None:
-    judged = [(case.is_right, refusal(case.statement, case.conversation) is None) for case in _cases(name)]
-    counts = Counter(judged)
-    right, wrong = sum(is_right for is_right, _ in judged), sum(not is_right for is_right, _ in judged)
-    print(f"{name}: {counts[True, True]} of {right} right and {counts[False, True]} of {wrong} wrong accepted")
-    assert counts[True, True] >= right_min * right
-    assert counts[False, True] <= wrong_max * wrong
+def test_a_sentence_says_what_its_line_says(embedder: SentenceEmbedder, text: str, reason: str | None) -> None:
+    line = "Ann: my sister's a nurse in Leeds, and I'd love to move to Porto one day"
+    conversation = LlmConversation([_message(0, line, datetime(2026, 1, 5, tzinfo=UTC))], {})
+    statement = LlmStatement(line=1, text=text, words=line[5:])
+    assert refusal(statement, conversation, claim_reader(embedder)) == reason
+
+
+def test_without_the_default_embedding_model_words_names_numbers_and_dates_are_checked_alone() -> None:
+    assert claim_reader(NoEmbedder()) is None
+    conversation = LlmConversation([_message(0, "Ann: my sister is a nurse", datetime(2026, 1, 5, tzinfo=UTC))], {})
+    statement = LlmStatement(line=1, text="Ann is a nurse.", words="my sister is a nurse")
+    assert refusal(statement, conversation, None) is None
+
+
+def _labels() -> Any:
+    """Return the module that reads the labels of `ops/train/claims`."""
+    path = str(_TRAIN / "claims")
+    sys.path.insert(0, path)
+    try:
+        # Other folders have a module of this name, too.
+        sys.modules.pop("labels", None)
+        return import_module("labels")
+    finally:
+        sys.path.remove(path)
+        sys.modules.pop("labels", None)
 
 
 def test_the_example_of_the_prompt_is_refused() -> None:
     message = _message(0, "Ann: my hamster Qwibble turned 900", datetime(2026, 1, 5, tzinfo=UTC))
     statement = LlmStatement(line=1, text="Ann's hamster Qwibble turned 900.", words="my hamster Qwibble turned 900")
-    assert refusal(statement, LlmConversation([message], {})) == "example"
+    assert refusal(statement, LlmConversation([message], {}), None) == "example"
 
 
 def test_a_copy_of_the_line_is_refused() -> None:
     conversation = LlmConversation([_message(0, "Ann: yes. I live in Porto", datetime(2026, 1, 5, tzinfo=UTC))], {})
     for text, reason in (("Ann: yes. I live in Porto", "copy"), ("yes", "copy"), ("Ann lives in Porto.", None)):
         statement = LlmStatement(line=1, text=text, words="I live in Porto", kind="home")
-        assert refusal(statement, conversation) == reason
+        assert refusal(statement, conversation, None) == reason
     chinese = LlmConversation([_message(0, "小明: 我住在上海", datetime(2026, 1, 5, tzinfo=UTC))], {})
     statement = LlmStatement(line=1, text="小明住在上海", words="我住在上海", kind="home")
-    assert refusal(statement, chinese) is None
+    assert refusal(statement, chinese, None) is None
 
 
 @pytest.mark.skipif("RECOLLECT_TEST_LLM_URL" not in os.environ, reason="no model: `ops/llm serve` says how to have one")
