@@ -36,16 +36,14 @@ SaysClaim = Callable[[LlmStatement, LlmConversation], float]
 #: Characters of a line that are read, around the quoted words; of each line before it; and of these together.
 _LINE_CHARS_MAX, _BEFORE_LINE_CHARS_MAX, _BEFORE_CHARS_MAX = 300, 140, 200
 _LINES_BEFORE_MAX = 3
-#: Words of the first person, and what stands in their place; `{}` is the speaker.
-_FIRST_PERSON = (
-    (re.compile(r"\b(?:i|we)['’]?(?:m|re)\b(?!\w)", re.IGNORECASE), "{} is"),
-    (re.compile(r"\b(?:i|we)['’]ve\b|\bive\b", re.IGNORECASE), "{} has"),
-    (re.compile(r"\b(?:i|we)['’]ll\b", re.IGNORECASE), "{} will"),
-    (re.compile(r"\b(?:i|we)['’]d\b", re.IGNORECASE), "{} would"),
-    (re.compile(r"\bim\b", re.IGNORECASE), "{} is"),
-    (re.compile(r"\b(?:my|our|mine|ours|mein\w{0,2}|unser\w{0,2}|mis?|mon|ma|mes)\b", re.IGNORECASE), "{}'s"),
-    (re.compile(r"\b(?:i|me|we|us|myself|ich|mich|mir|wir|uns|yo|je|moi)\b", re.IGNORECASE), "{}"),
+#: Words of the first person; the names of the groups are what stands behind the speaker's name in their place.
+_FIRST_PERSON = re.compile(
+    r"\b(?:(?P<is>(?:i|we)['’]?(?:m|re)\b|im\b)|(?P<has>(?:i|we)['’]ve\b|ive\b)|(?P<will>(?:i|we)['’]ll\b)|(?P<would>(?:i|we)['’]d\b)|"
+    r"(?P<owns>(?:my|our|mine|ours|mein\w{0,2}|unser\w{0,2}|mis?|mon|ma|mes)\b)|"
+    r"(?:i|me|we|us|myself|ich|mich|mir|wir|uns|yo|je|moi)\b)",
+    re.IGNORECASE,
 )
+_BEHIND_NAME = {None: "", "owns": "'s"}
 _SEPARATOR = " [SEP] "
 
 
@@ -89,9 +87,12 @@ def _lines_before(message: IncomingMessage, conversation: LlmConversation, line:
 
 def _with_name(text: str, speaker: str) -> str:
     """Return a text with the speaker's name in place of the words of the first person."""
-    for pattern, form in _FIRST_PERSON:
-        text = pattern.sub(form.format(speaker).replace("\\", ""), text)
-    return without_model_signs(text)
+
+    def named(match: re.Match[str]) -> str:
+        group = match.lastgroup
+        return speaker + _BEHIND_NAME.get(group, f" {group}")
+
+    return without_model_signs(_FIRST_PERSON.sub(named, text))
 
 
 def tokens_inside(spans: Spans, start: int, end: int) -> list[bool]:
