@@ -11,7 +11,6 @@ import re
 from collections.abc import Set
 from typing import Literal
 
-from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm.grounding import name_words, without_dates
 from recollect.jobs.llm_reading.claim_reader import SaysClaim
 from recollect.jobs.llm_reading.llm_conversation import LlmConversation
@@ -59,7 +58,7 @@ def refusal(statement: LlmStatement, conversation: LlmConversation, says_claim: 
     if "[redacted" in text:
         return "secret"
     is_rule = statement.kind == "rule"
-    if not is_rule and _is_copy(text, message):
+    if not is_rule and _is_copy(text, conversation):
         return "copy"
     own = (message.speaker.casefold(), "the assistant", "assistant")
     if message.is_assistant and not text.casefold().startswith(own):
@@ -74,11 +73,13 @@ def refusal(statement: LlmStatement, conversation: LlmConversation, says_claim: 
     return reason
 
 
-def _is_copy(text: str, message: IncomingMessage) -> bool:
-    """Return whether a sentence only repeats its line, as small models do: `Ann: no, never`, or says nothing: `yes`."""
+def _is_copy(text: str, conversation: LlmConversation) -> bool:
+    """Return whether a sentence only repeats a line, as small models do: `Ann: no, never`, or says nothing: `yes`."""
     words = WORD.findall(text)
     says_nothing = len(words) < _WORDS_MIN and not any(map(is_unsegmented_script, words))
-    return says_nothing or text.casefold().startswith(f"{message.speaker.casefold()}:")
+    return says_nothing or text.casefold().startswith(
+        tuple(f"{it.speaker.casefold()}:" for it in conversation.messages)
+    )
 
 
 def _has_words(line: str, quoted: str) -> bool:

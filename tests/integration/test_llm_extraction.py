@@ -224,9 +224,12 @@ def test_the_example_of_the_prompt_is_refused() -> None:
     assert refusal(statement, LlmConversation([message], {}), None) == "example"
 
 
-def test_a_copy_of_the_line_is_refused() -> None:
-    conversation = LlmConversation([_message(0, "Ann: yes. I live in Porto", datetime(2026, 1, 5, tzinfo=UTC))], {})
-    for text, reason in (("Ann: yes. I live in Porto", "copy"), ("yes", "copy"), ("Ann lives in Porto.", None)):
+def test_a_copy_of_a_line_is_refused() -> None:
+    start = datetime(2026, 1, 5, tzinfo=UTC)
+    messages = [_message(0, "Ann: yes. I live in Porto", start), _message(1, "Ben: nice", start)]
+    conversation = LlmConversation(messages, {})
+    copies = ("Ann: yes. I live in Porto", "Ben: yes. I live in Porto", "yes")
+    for text, reason in (*((copy, "copy") for copy in copies), ("Ann lives in Porto.", None)):
         statement = LlmStatement(line=1, text=text, words="I live in Porto", kind="home")
         assert refusal(statement, conversation, None) == reason
     chinese = LlmConversation([_message(0, "小明: 我住在上海", datetime(2026, 1, 5, tzinfo=UTC))], {})
