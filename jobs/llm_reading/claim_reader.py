@@ -67,7 +67,7 @@ def claim_text(statement: LlmStatement, conversation: LlmConversation) -> ClaimT
     begins, ends = max(start, first), min(start + len(words), last)
     parts = (text[first:begins], text[begins:ends], text[ends:last])
     lead, quoted, rest = (_with_name(part, message.speaker) for part in parts)
-    lead = f"{_lines_before(message, conversation, statement.line)}{message.speaker}: {lead}"
+    lead = without_model_signs(f"{_lines_before(message, conversation, statement.line)}{message.speaker}: {lead}")
     source = f"{lead}{quoted}{rest}"
     whole = f"{source}{_SEPARATOR}{claim}"
     return ClaimText(whole, (len(lead), len(lead) + len(quoted)), (len(source) + len(_SEPARATOR) - 1, len(whole)))
@@ -92,7 +92,7 @@ def _with_name(text: str, speaker: str) -> str:
         group = match.lastgroup
         return speaker + _BEHIND_NAME.get(group, f" {group}")
 
-    return without_model_signs(_FIRST_PERSON.sub(named, text))
+    return _FIRST_PERSON.sub(named, text)
 
 
 def tokens_inside(spans: Spans, start: int, end: int) -> list[bool]:

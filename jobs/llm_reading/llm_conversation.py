@@ -1,12 +1,11 @@
 """LLM conversation: the window that a language model reads, and the evidence that each line gives for a statement.
 
-A line of a user is evidence for what the user states. The lines of the window and before it give names for pronouns; a
-question gives the words of what its answer confirms: `Shall I note that you moved to Porto?`, `Yes`.
+A line is evidence for what it states, with the line before, which it may answer. The lines of the window and before it
+give names for pronouns.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from recollect.jobs.extraction.excerpt import excerpt
@@ -14,22 +13,9 @@ from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm.conversation_lines import label
 from recollect.jobs.llm.grounding import Evidence, SourceLine
 from recollect.projections.queries.session_queries import EarlierTurn
-from recollect.projections.text.sentences import split_sentences
 
 #: Characters of an earlier message: enough for its names and its question.
 _EARLIER_CHARS_MAX = 240
-#: The beginning of a message that confirms what the message before proposed.
-_CONFIRMATION = re.compile(
-    r"^\W*+(?:yes|yep|yeah|yup|yea|sure|ok(?:ay)?|correct|right|exactly|indeed|absolutely|of course|please do|go ahead|"
-    r"do (?:that|it)|sounds good|that'?s (?:right|correct|it)|perfect|ja|jawohl|genau|stimmt|richtig|gern|sí|si|claro|"
-    r"vale|exacto|oui|d'accord|exactement|sim|certo|да|конечно|是的?|对|好的?|はい|うん|そう|네|예)\b",
-    re.IGNORECASE,
-)
-
-
-def is_question(sentence: str) -> bool:
-    """Return whether a sentence ends with a question mark."""
-    return sentence.rstrip("\"'”’) ").endswith(("?", "？"))
 
 
 class LlmConversation:
@@ -73,13 +59,6 @@ class LlmConversation:
     def message(self, number: int) -> IncomingMessage | None:
         """Return the message of a line; None when the model invented the line."""
         return self.messages[number - 1] if 0 < number <= len(self.messages) else None
-
-    def confirmed(self, number: int) -> str:
-        """Return the question or proposal that a line confirms; empty without one."""
-        message, before = self.messages[number - 1], self._before(number)
-        if before is None or message.is_assistant or not _CONFIRMATION.match(message.text):
-            return ""
-        return " ".join(part for part in split_sentences(before.text) if is_question(part))
 
     def line(self, number: int) -> Evidence:
         """Return the evidence for numbers and dates: the line, and the message before it, which it may answer."""

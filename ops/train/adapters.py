@@ -7,7 +7,8 @@ learned together with what reads the vectors: the mean of the token vectors of a
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
@@ -42,13 +43,17 @@ _MATRICES = (
 )
 
 
-class Marked(Protocol):
-    """The tokens of a text, and which of them are those of its part."""
+class Tokenized(Protocol):
+    """A text with its tokens."""
 
     @property
     def tokens(self) -> list[int]:
         """Return the tokens."""
         ...
+
+
+class Marked(Tokenized, Protocol):
+    """A text with its tokens, and which of them are those of its part."""
 
     @property
     def inside(self) -> list[bool]:
@@ -56,7 +61,7 @@ class Marked(Protocol):
         ...
 
 
-Example = TypeVar("Example", bound=Marked)
+Example = TypeVar("Example", bound=Tokenized)
 
 
 def tokenizer() -> Any:
@@ -68,10 +73,11 @@ class AdaptedEncoder:
     """The default model with an adapter, ready to be trained.
 
     Parameters:
-        seed: of the narrow matrices.
+        seed: of the narrow matrices, and of the order of examples.
     """
 
     def __init__(self, seed: int) -> None:
+        self._seed = seed
         torch.manual_seed(seed)
         # Numbers next to zero take a processor a hundred times as long.
         torch.set_flush_denormal(True)
@@ -87,23 +93,37 @@ class AdaptedEncoder:
             for path in _MATRICES
         }
 
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Return the narrow matrices as a group of an optimizer."""
-        return {"params": self._matrices(), "lr": _RATE, "weight_decay": 0.01}
+    def fit(
+        self,
+        groups: Sequence[Mapping[str, Any]],
+        examples: Sequence[Example],
+        epochs: int,
+        loss: Callable[[Sequence[Example]], Any],
+    ) -> None:
+        """Fit the adapter and other parameters to examples; the same ones give the same encoder.
 
-    def train(self) -> None:
-        """Leave out activations by chance, as the model was trained."""
+        Parameters:
+            groups: the other parameters, as groups of an optimizer.
+            loss: returns the loss of a batch.
+        """
+        chance = random.Random(self._seed)
+        adapter = {"params": self._matrices(), "lr": _RATE, "weight_decay": 0.01}
+        optimizer = torch.optim.AdamW([adapter, *groups])
+        rates = _schedule(optimizer, len(examples), epochs)
+        # Activations are left out by chance, as the model was trained.
         for layer in self._encoder.encoder.layer[_FIRST_LAYER:]:
             layer.train()
-
-    def eval(self) -> None:
-        """Use all activations."""
+        for epoch in range(epochs):
+            for done, batch in enumerate(_batches(examples, chance)):
+                of_batch = loss(batch)
+                optimizer.zero_grad()
+                of_batch.backward()
+                torch.nn.utils.clip_grad_norm_(self._matrices(), 1.0)
+                optimizer.step()
+                rates.step()
+                if done % 100 == 0:
+                    print(f"epoch {epoch + 1}, step {done}: loss {of_batch.item():.2f}", file=sys.stderr, flush=True)
         self._encoder.eval()
-
-    def clip(self) -> None:
-        """Limit the gradient of the narrow matrices."""
-        torch.nn.utils.clip_grad_norm_(self._matrices(), 1.0)
 
     def vectors(self, batch: Sequence[Marked]) -> Any:
         """Return the vectors of the parts and texts, as `statement_reader.clause_vector` makes them."""
@@ -150,7 +170,7 @@ def _adapted(layer: Any, path: str) -> tuple[Any, Any]:
     return wide, tall
 
 
-def batches(examples: Sequence[Example], chance: random.Random) -> Iterator[list[Example]]:
+def _batches(examples: Sequence[Example], chance: random.Random) -> Iterator[list[Example]]:
     """Yield all examples in batches of about the same length, in a new order."""
     order = [*examples]
     chance.shuffle(order)
@@ -161,7 +181,7 @@ def batches(examples: Sequence[Example], chance: random.Random) -> Iterator[list
     yield from parts
 
 
-def schedule(optimizer: Any, examples: int, epochs: int) -> Any:
+def _schedule(optimizer: Any, examples: int, epochs: int) -> Any:
     """Return the schedule by which the steps rise and fall."""
     rates = [group["lr"] for group in optimizer.param_groups]
     steps = epochs * -(-examples // _BATCH)

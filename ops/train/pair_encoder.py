@@ -6,15 +6,13 @@ and the vector of the whole text, in which the later sentence stands behind it.
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from adapters import VECTOR_LENGTH, AdaptedEncoder, batches, schedule, tokenizer
+from adapters import VECTOR_LENGTH, AdaptedEncoder, tokenizer
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.statement_reader import DIMENSIONS
@@ -62,25 +60,14 @@ class PairEncoder:
 
     def fit(self, pairs: Sequence[Pair]) -> None:
         """Fit encoder and weights to pairs; the same ones give the same encoder."""
-        chance = random.Random(_SEED)
-        examples = [self._example(it) for it in pairs]
-        weights = {"params": [*self._layer.parameters()], "lr": _RATE, "weight_decay": 0.01}
-        optimizer = torch.optim.AdamW([self._encoder.parameters, weights])
-        rates = schedule(optimizer, len(examples), _EPOCHS)
+        layer = {"params": [*self._layer.parameters()], "lr": _RATE, "weight_decay": 0.01}
         drop = torch.nn.Dropout(_DROPPED)
-        self._encoder.train()
-        for epoch in range(_EPOCHS):
-            for done, batch in enumerate(batches(examples, chance)):
-                scores = self._layer(drop(self._encoder.vectors(batch) * VECTOR_LENGTH))
-                loss = torch.nn.functional.cross_entropy(scores, torch.tensor([it.label for it in batch]))
-                optimizer.zero_grad()
-                loss.backward()
-                self._encoder.clip()
-                optimizer.step()
-                rates.step()
-                if done % 100 == 0:
-                    print(f"epoch {epoch + 1}, step {done}: loss {loss.item():.2f}", file=sys.stderr, flush=True)
-        self._encoder.eval()
+
+        def loss(batch: Sequence[_Example]) -> Any:
+            scores = self._layer(drop(self._encoder.vectors(batch) * VECTOR_LENGTH))
+            return torch.nn.functional.cross_entropy(scores, torch.tensor([it.label for it in batch]))
+
+        self._encoder.fit([layer], [self._example(it) for it in pairs], _EPOCHS, loss)
 
     def probabilities(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
         """Return the probabilities of the classes, one row a pair."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from bisect import bisect
 from collections import Counter
@@ -59,27 +58,16 @@ class ClaimEncoder:
 
     def fit(self, claims: Sequence[Claim]) -> None:
         """Fit encoder and network to claims; the same ones give the same encoder."""
-        chance = random.Random(_SEED)
         weights = _weights(claims)
         examples = [self._example(it)._replace(weight=weight) for it, weight in zip(claims, weights, strict=True)]
         layers = {"params": [*self._network.parameters()], "lr": _RATE, "weight_decay": _DECAY}
-        optimizer = torch.optim.AdamW([self._encoder.parameters, layers])
-        rates = adapters.schedule(optimizer, len(examples), _EPOCHS)
-        self._encoder.train()
+
+        def loss(batch: Sequence[_Example]) -> Any:
+            labels, weight = torch.tensor([it.is_right for it in batch]), torch.tensor([it.weight for it in batch])
+            return torch.nn.functional.binary_cross_entropy_with_logits(self._scores(batch), labels, weight)
+
         self._network.train()
-        for epoch in range(_EPOCHS):
-            for done, batch in enumerate(adapters.batches(examples, chance)):
-                labels = torch.tensor([it.is_right for it in batch])
-                weight = torch.tensor([it.weight for it in batch])
-                loss = torch.nn.functional.binary_cross_entropy_with_logits(self._scores(batch), labels, weight)
-                optimizer.zero_grad()
-                loss.backward()
-                self._encoder.clip()
-                optimizer.step()
-                rates.step()
-                if done % 50 == 0:
-                    print(f"epoch {epoch + 1}, step {done}: loss {loss.item():.2f}", file=sys.stderr, flush=True)
-        self._encoder.eval()
+        self._encoder.fit([layers], examples, _EPOCHS, loss)
         self._network.eval()
 
     def probabilities(self, claims: Sequence[Claim]) -> NDArray[np.float32]:

@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -44,8 +45,6 @@ class Claim(NamedTuple):
     statement: LlmStatement
     conversation: LlmConversation
     is_right: bool
-    #: The kind of the mistake; empty of a right one.
-    mistake: str
 
 
 def read_claims(folder: Path, chats: Path = labelled_chats.CHATS) -> Iterator[Claim]:
@@ -61,14 +60,13 @@ def read_claims(folder: Path, chats: Path = labelled_chats.CHATS) -> Iterator[Cl
             messages = [_incoming(event, _name(rows)) for event in chat.events]
             places = {int(message.event_id.rpartition(":")[2]): at for at, message in enumerate(messages)}
             for row in rows:
-                statement, is_right, mistake = _parsed(row, file)
-                place = places.get(statement[0])
+                statement = _parsed(row, file)
+                place = places.get(statement.line)
                 if place is None:
                     raise ValueError(f"{file}: names no message: {row!r}")
                 first = max(0, place - _BEFORE)
                 window = LlmConversation(messages[first : place + _AFTER + 1], {})
-                of_window = LlmStatement(line=place - first + 1, text=statement[1], words=statement[2])
-                yield Claim(chat.name, of_window, window, is_right, mistake)
+                yield Claim(chat.name, replace(statement, line=place - first + 1), window, row[0] == "+")
 
 
 def read_answers(file: Path) -> Iterator[Claim]:
@@ -84,14 +82,14 @@ def read_answers(file: Path) -> Iterator[Claim]:
         elif row[:2] in ("+ ", "- "):
             number, text, words, kind = (part.strip() for part in row[2:].split("|"))
             statement = LlmStatement(line=int(number), text=text, words=words, kind=kind)
-            yield Claim(file.stem, statement, LlmConversation(messages, {}), row[0] == "+", "")
+            yield Claim(file.stem, statement, LlmConversation(messages, {}), row[0] == "+")
 
 
-def _parsed(row: str, file: Path) -> tuple[tuple[int, str, str], bool, str]:
+def _parsed(row: str, file: Path) -> LlmStatement:
     parts = [part.strip() for part in row[2:].split("|")]
     if row[:2] not in ("+ ", "- ") or len(parts) not in (3, 4) or not parts[0].isdigit():
         raise ValueError(f"{file}: no claim: {row!r}")
-    return (int(parts[0]), parts[1], parts[2]), row[0] == "+", parts[3] if len(parts) == 4 else ""
+    return LlmStatement(line=int(parts[0]), text=parts[1], words=parts[2])
 
 
 def _name(rows: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ cues, and those of the mean vector of the expression's tokens and of the vector 
 
 from __future__ import annotations
 
-import random
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from recollect.jobs.extraction.statement_reader import DIMENSIONS
 from recollect.projections.text.date_reading import FEATURES
 
 sys.path.append(str(Path(__file__).parents[1]))
-from adapters import VECTOR_LENGTH, AdaptedEncoder, batches, schedule, tokenizer
+from adapters import VECTOR_LENGTH, AdaptedEncoder, tokenizer
 
 # PyTorch has no types.
 torch: Any = import_module("torch")
@@ -68,28 +67,16 @@ class DateEncoder:
 
     def fit(self, expressions: Sequence[Expression]) -> None:
         """Fit encoder and weights to expressions."""
-        chance = random.Random(_SEED)
-        examples = [self._example(it) for it in expressions]
         groups = [
-            self._encoder.parameters,
             {"params": [self._rows], "lr": _CUE_RATE, "weight_decay": _CUE_DECAY},
             {"params": [self._vectors], "lr": _VECTOR_RATE, "weight_decay": 0.01},
         ]
-        optimizer = torch.optim.AdamW(groups)
-        rates = schedule(optimizer, len(examples), _EPOCHS)
         drop_cues, drop_vectors = torch.nn.Dropout(_CUES_DROPPED), torch.nn.Dropout(_VECTORS_DROPPED)
-        self._encoder.train()
-        for epoch in range(_EPOCHS):
-            for done, batch in enumerate(batches(examples, chance)):
-                loss = _loss(self._logs(batch, drop_cues, drop_vectors), [it.expression for it in batch])
-                optimizer.zero_grad()
-                loss.backward()
-                self._encoder.clip()
-                optimizer.step()
-                rates.step()
-                if done % 50 == 0:
-                    print(f"epoch {epoch + 1}, step {done}: loss {loss.item():.2f}", file=sys.stderr, flush=True)
-        self._encoder.eval()
+
+        def loss(batch: Sequence[Any]) -> Any:
+            return _loss(self._logs(batch, drop_cues, drop_vectors), [it.expression for it in batch])
+
+        self._encoder.fit(groups, [self._example(it) for it in expressions], _EPOCHS, loss)
 
     def probabilities(self, expressions: Sequence[Expression]) -> list[Matrix]:
         """Return the probabilities of the candidates of each expression, no date first."""

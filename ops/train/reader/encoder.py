@@ -6,7 +6,6 @@ of the clause's token vectors and the vector of its sentence.
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from recollect.jobs.extraction.clauses import clauses
 from recollect.jobs.extraction.statement_reader import DIMENSIONS, HEADS
 
 sys.path.append(str(Path(__file__).parents[1]))
-from adapters import VECTOR_LENGTH, AdaptedEncoder, batches, schedule, tokenizer
+from adapters import VECTOR_LENGTH, AdaptedEncoder, tokenizer
 
 # PyTorch has no types.
 torch: Any = import_module("torch")
@@ -82,24 +81,14 @@ def allowed(labels: dict[str, str]) -> Iterator[bool]:
 
 def _fit(encoder: AdaptedEncoder, heads: Any, examples: Sequence[_Clause]) -> None:
     """Fit the adapter and the heads to the clauses."""
-    chance = random.Random(_SEED)
     of_heads = {"params": heads.parameters(), "lr": _HEAD_RATE, "weight_decay": 0.01}
-    optimizer = torch.optim.AdamW([encoder.parameters, of_heads])
-    rates = schedule(optimizer, len(examples), _EPOCHS)
     dropped = torch.nn.Dropout(_HEAD_DROPPED)
-    encoder.train()
-    for epoch in range(_EPOCHS):
-        for done, batch in enumerate(batches(examples, chance)):
-            scores = heads(dropped(encoder.vectors(batch) * VECTOR_LENGTH))
-            loss = _loss(scores, torch.tensor([it.allowed for it in batch]))
-            optimizer.zero_grad()
-            loss.backward()
-            encoder.clip()
-            optimizer.step()
-            rates.step()
-            if done % 100 == 0:
-                print(f"epoch {epoch + 1}, step {done}: loss {loss.item():.2f}", file=sys.stderr, flush=True)
-    encoder.eval()
+
+    def loss(batch: Sequence[_Clause]) -> Any:
+        scores = heads(dropped(encoder.vectors(batch) * VECTOR_LENGTH))
+        return _loss(scores, torch.tensor([it.allowed for it in batch]))
+
+    encoder.fit([of_heads], examples, _EPOCHS, loss)
 
 
 def _loss(scores: Any, allowed: Any) -> Any:
