@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.queries.knowledge_queries import PriorStatement
-from recollect.projections.text.stems import content_stems, stem
+from recollect.projections.text.stems import content_stems
 
 #: Characters of a sentence that are compared.
 CHARS_MAX = 400
@@ -100,32 +103,6 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def cues(
-    words: Sequence[str],
-    lexicon: Container[str],
-    shared: frozenset[str] = frozenset(),
-    numbers: frozenset[str] = frozenset(),
-) -> list[str]:
-    """Return the features of the words of a sentence: one to three in a row, and its length.
-
-    Parameters:
-        lexicon: the words that stand for themselves; every other one is `?`, as most names are.
-        shared: stems of a statement, whose words are all the same one: `sold the @`.
-        numbers: the numbers of a statement.
-    """
-    marked = ["<"]
-    for word in words:
-        if word[0].isdigit():
-            marked.append("#=" if word in numbers else "#")
-        elif word in _DAYS:
-            marked.append("day")
-        else:
-            marked.append("@" if shared and stem(word) in shared else word if word in lexicon else "?")
-    marked.append(">")
-    grams = [" ".join(marked[first : first + size]) for size in (1, 2, 3) for first in range(len(marked) - size + 1)]
-    return [*dict.fromkeys(grams), f"length {min(len(words), 24) // 4}"]
-
-
 class Amount(NamedTuple):
     """A number with its unit, which may be empty."""
 
@@ -204,14 +181,14 @@ def _family(stems: frozenset[str]) -> set[str]:
     return {word[:_FAMILY_CHARS] for word in stems if len(word) >= _FAMILY_CHARS}
 
 
-#: Features at the end of a row that are 0 without vectors.
-VECTOR_FEATURES = 4
-
-
 def pair_features(
-    sentence: Read, priors: Sequence[Read], speaker: str, cosines: Sequence[float] | None, lexicon: Container[str]
-) -> tuple[list[list[float]], list[list[str]]]:
-    """Return the features and the cues of each older statement, oldest first, compared with a sentence."""
+    sentence: Read, priors: Sequence[Read], speaker: str, cosines: NDArray[np.float32] | None
+) -> NDArray[np.float32]:
+    """Return the features of each older statement, oldest first, compared with a sentence, shape (n, features).
+
+    Parameters:
+        cosines: of the vectors of sentence and statements, shape (n,); None without vectors.
+    """
     speaker_stems = stems_of(speaker)
     said = sentence.stems - speaker_stems
     own = [prior.stems - speaker_stems for prior in priors]
@@ -221,7 +198,7 @@ def pair_features(
     families = [len(family & _family(stems)) for stems in own]
     changed = [_changed_amount(sentence, prior) for prior in priors]
     frequency = Counter(stem for stems in own for stem in stems)
-    near = cosines or [0.0] * len(priors)
+    near: list[float] = [0.0] * len(priors) if cosines is None else cosines.tolist()
     other_shares, other_nears, other_families = _best_others(shares), _best_others(near), _best_others(families)
     of_sentence = _persons(sentence)
     of_words = {has_common: _of_words(sentence, has_common=has_common) for has_common in (False, True)}
@@ -259,11 +236,11 @@ def pair_features(
             near[row] > nearest_other,
         ]
         rows.append([float(value) for value in values])
-    figures = {word for word in sentence.words if word[0].isdigit()}
-    # Most statements share nothing with the sentence, so that its cues are the same for all of them.
-    marks = [(common, frozenset(figures & prior.counts)) for common, prior in zip(shared, priors, strict=True)]
-    made = {mark: cues(sentence.words, lexicon, *mark) for mark in dict.fromkeys(marks)}
-    return rows, [made[mark] for mark in marks]
+    return np.array(rows, np.float32)
+
+
+#: Features at the end of a row that are 0 without vectors.
+VECTOR_FEATURES = 4
 
 
 def _best_others(values: Sequence[float]) -> list[float]:

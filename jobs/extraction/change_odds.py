@@ -1,9 +1,9 @@
 """Change odds: how probable it is that a sentence changes a statement, among the others that it is compared with.
 
-The network and the encoder of `comparison.py` learn from voices in which every other sentence changes something.
-Conversations are not like that: a logit over what both say of a pair, of the other pairs of the sentence, over what the
-statement reader says of the sentence, and over the features of the pair, is fitted to whole conversations whose changes
-are marked (`ops/train/changes --conversations`).
+Two logits. The first one reads the features of a pair and what the statement reader says of the sentence, and has other
+weights for words alone; it chooses the pairs that the encoder of `comparison.py` reads. The other one also reads what the encoder says of the pair and of
+the other pairs of the sentence. The encoder alone cannot: in the voices that it learns from every other sentence changes
+something. The logits are fitted to whole conversations whose changes are marked (`ops/train/changes --odds`).
 """
 
 from __future__ import annotations
@@ -17,58 +17,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Bools = NDArray[np.bool_]
 
 #: Added to probabilities before their log odds, and the log odds of a pair that the encoder does not read.
 _LEAST = 1e-5
 _UNREAD = -8.0
 
 
-def odds_inputs(network: Floats, encoder: Floats, of_sentence: Floats, of_pairs: Floats, cosines: Floats) -> Floats:
-    """Return the inputs of the logit, one row for each statement that a sentence is compared with.
+def first_inputs(inputs: Floats) -> Floats:
+    """Return the inputs of the first logit, one row for each statement that a sentence is compared with.
 
     Parameters:
-        network: the probability of a change of each statement, oldest first, shape (n,).
-        encoder: the same; NaN for a statement that the encoder does not read.
-        of_sentence: what is read of the sentence alone, shape (k,).
-        of_pairs: the features of the pairs, shape (n, features).
-        cosines: of the vectors of sentence and statements, shape (n,); 0 without vectors.
+        inputs: of the pairs, statements from the oldest to the latest, shape (n, k).
     """
-    by_network = _log_odds(network)
-    by_encoder: Floats = np.nan_to_num(_log_odds(encoder), nan=_UNREAD)
-    both, count = np.asarray((by_network + by_encoder) / 2, np.float32), len(network)
-    place = np.argsort(np.argsort(-both, kind="stable"), kind="stable")
+    count = len(inputs)
+    places = np.stack([np.full(count, count), np.log1p(np.arange(count - 1, -1, -1))], axis=1)
+    return np.concatenate([inputs, places], axis=1).astype(np.float32)
+
+
+def odds_inputs(inputs: Floats, encoder: Floats) -> Floats:
+    """Return the inputs of the second logit.
+
+    Parameters:
+        inputs: as in `first_inputs`.
+        encoder: the probability of a change of each statement; NaN for a statement that the encoder does not read.
+    """
+    by_encoder: Floats = np.nan_to_num(np.log(encoder + _LEAST) - np.log(1 - encoder + _LEAST), nan=_UNREAD)
+    place = np.argsort(np.argsort(-by_encoder, kind="stable"), kind="stable")
     columns = [
-        by_network,
         by_encoder,
-        both,
         np.log1p(place),
-        both - _best_other(both),
         by_encoder - _best_other(by_encoder),
-        np.full(count, both.max()),
-        np.full(count, np.log1p(np.exp(both).sum())),
-        np.full(count, count),
-        np.log1p(np.arange(count - 1, -1, -1)),
-        cosines,
+        np.full(len(encoder), by_encoder.max()),
+        np.full(len(encoder), np.log1p(np.exp(by_encoder).sum())),
     ]
-    sentence = np.broadcast_to(of_sentence, (count, len(of_sentence)))
-    return np.concatenate([np.stack(columns, axis=1), sentence, of_pairs], axis=1).astype(np.float32)
+    return np.concatenate([first_inputs(inputs), np.stack(columns, axis=1)], axis=1).astype(np.float32)
 
 
-def change_probabilities(inputs: Floats) -> Floats:
-    """Return the probability of a change of each statement, shape (n,)."""
-    weight, bias = _weights()
-    return (1 / (1 + np.exp(-(inputs @ weight + bias)))).astype(np.float32)
+def first_odds(inputs: Floats, is_rule: Bools, *, has_vectors: bool) -> Floats:
+    """Return the probability of a change of each statement before the encoder has read any, shape (n,)."""
+    return _probabilities("first" if has_vectors else "words", first_inputs(inputs), is_rule)
+
+
+def odds(inputs: Floats, encoder: Floats, is_rule: Bools) -> Floats:
+    """Return the probability of a change of each statement; parameters as in `odds_inputs`."""
+    return _probabilities("odds", odds_inputs(inputs, encoder), is_rule)
+
+
+def _probabilities(name: str, inputs: Floats, is_rule: Bools) -> Floats:
+    weight, bias = _weights(name)
+    scores = inputs @ weight.T + bias
+    return (1 / (1 + np.exp(-np.where(is_rule, scores[:, 1], scores[:, 0])))).astype(np.float32)
 
 
 @cache
-def _weights() -> tuple[Floats, Floats]:
-    """Return the weights, shape (inputs,), and the bias."""
+def _weights(name: str) -> tuple[Floats, Floats]:
+    """Return the weights of a logit, for statements and for rules, shape (2, inputs), and the biases."""
     arrays: dict[str, Any] = dict(np.load(BytesIO(files(__package__).joinpath("odds_weights.npz").read_bytes())))
-    return arrays["weight"], arrays["bias"]
-
-
-def _log_odds(probabilities: Floats) -> Floats:
-    return np.log(probabilities + _LEAST) - np.log(1 - probabilities + _LEAST)
+    return arrays[name], arrays[f"{name}_bias"]
 
 
 def _best_other(values: Floats) -> Floats:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recollect.jobs.extraction.changes import find_changes
-from recollect.jobs.extraction.comparison import CHANGES, compare
+from recollect.jobs.extraction.comparison import compare
 from recollect.jobs.forgetting.forget_model import encoders_of, model
 from recollect.projections.embeddings.embedder import NoEmbedder, SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import pair_reader, pair_window
@@ -54,7 +54,7 @@ def test_without_vectors_a_sentence_is_less_sure_of_a_change(embedder: SentenceE
     before, later = [_said("I take 20 mg of lisinopril")], "the doctor put the lisinopril up to 40 mg"
     read_pairs = pair_reader(CHANGES_MODEL, embedder)
     sure, unsure = (
-        float(compare(later, "Ann", before, vectors, read_pairs=read_pairs)[0][1][CHANGES].sum())
+        compare(later, "Ann", before, vectors, read_pairs=read_pairs)[0].probability
         for vectors in (embedder.embed, None)
     )
     assert 0 < unsure < sure

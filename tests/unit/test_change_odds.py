@@ -2,44 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
-from recollect.jobs.extraction.change_features import KINDS, Read, pair_features
-from recollect.jobs.extraction.change_odds import Floats, change_probabilities, odds_inputs
-from recollect.jobs.extraction.comparison import HINTED, network
+from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.jobs.extraction.change_odds import Floats, first_odds, odds
+from recollect.jobs.extraction.comparison import READ_MIN, Pairs, compared, pairs_of
+from recollect.projections.queries.knowledge_queries import PriorStatement
 
 _STATEMENTS = ("the dentist is on Tuesday at 3", "I play the cello", "my brother lives in Leeds")
 
 
-def _inputs(by_network: Floats, by_encoder: Floats, cosines: Floats) -> Floats:
-    """Return the inputs of `dentist moved to Thursday` beside some of the statements."""
-    reads = [Read(text) for text in _STATEMENTS[: len(by_network)]]
-    features, _ = pair_features(Read("dentist moved to Thursday"), reads, "Ann", cosines.tolist(), network().lexicon)
-    of_sentence = np.zeros(len(HINTED) + len(KINDS), np.float32)
-    return odds_inputs(by_network, by_encoder, of_sentence, np.array(features, np.float32), cosines)
+def _pairs(statements: Sequence[str] = _STATEMENTS) -> Pairs:
+    """Return the pairs of `dentist moved to Thursday`, by words alone."""
+    before = [
+        PriorStatement(session_id=None, speaker="Ann", subject="Ann", predicate=SAYS, object=words, kind=None)
+        for words in statements
+    ]
+    pairs = pairs_of("the dentist moved to Thursday", "Ann", before, None, None)
+    assert pairs is not None
+    return pairs
 
 
-def _row(*values: float) -> Floats:
-    return np.array(values, np.float32)
+def _odds(*encoder: float) -> Floats:
+    pairs = _pairs(_STATEMENTS[: len(encoder)])
+    return odds(pairs.inputs, np.array(encoder, np.float32), pairs.is_rule)
 
 
-def test_a_pair_that_both_readings_give_a_change_is_more_probable_than_one_that_neither_does() -> None:
-    probabilities = change_probabilities(_inputs(_row(0.9, 0.01, 0.01), _row(0.9, 0.01, 0.01), _row(0.7, 0.1, 0.1)))
-    assert probabilities[0] > probabilities[1:].max()
-    assert ((probabilities > 0) & (probabilities < 1)).all()
+def test_the_words_alone_choose_the_statement_that_is_most_likely_changed() -> None:
+    first = first_odds(_pairs().inputs, _pairs().is_rule, has_vectors=False)
+    assert first.argmax() == 0
+    assert first[0] >= READ_MIN
 
 
-def test_a_pair_is_less_probable_when_the_readings_say_no() -> None:
-    cosines = _row(0.7, 0.1, 0.1)
-    yes = change_probabilities(_inputs(_row(0.9, 0.01, 0.01), _row(0.9, 0.01, 0.01), cosines))
-    no = change_probabilities(_inputs(_row(0.01, 0.01, 0.01), _row(0.01, 0.01, 0.01), cosines))
-    assert no[0] < yes[0]
+def test_a_pair_is_more_probable_when_the_encoder_says_a_change() -> None:
+    yes, no = _odds(0.9, 0.01, 0.01), _odds(0.01, 0.01, 0.01)
+    assert yes[0] > yes[1:].max()
+    assert yes[0] > no[0]
+    assert ((yes > 0) & (yes < 1)).all()
+
+
+def test_a_pair_is_less_probable_beside_one_that_is_a_change() -> None:
+    assert _odds(0.6, 0.99, 0.01)[0] < _odds(0.6, 0.01, 0.01)[0]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_statements_that_the_encoder_does_not_read_have_numbers_too(count: int) -> None:
-    inputs = _inputs(np.full(count, 0.5, np.float32), np.full(count, np.nan, np.float32), np.zeros(count, np.float32))
-    assert inputs.shape[0] == count
-    assert np.isfinite(inputs).all()
-    assert np.isfinite(change_probabilities(inputs)).all()
+    assert np.isfinite(_odds(*[float("nan")] * count)).all()
+
+
+def test_the_encoder_reads_only_what_may_be_a_change() -> None:
+    read: list[str] = []
+
+    def by_encoder(pairs: Sequence[tuple[str, str]]) -> Floats:
+        read.extend(statement for statement, _ in pairs)
+        return np.tile(np.array([0.1, 0, 0.9, 0, 0], np.float32), (len(pairs), 1))
+
+    found = {it.prior.object: it for it in compared(_pairs(), by_encoder)}
+    assert [*found] == [*_STATEMENTS]
+    first = first_odds(_pairs().inputs, _pairs().is_rule, has_vectors=False)
+    assert len(read) == int((first >= READ_MIN).sum())
+    assert found[_STATEMENTS[0]].relation == "replaces"

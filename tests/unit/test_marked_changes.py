@@ -1,4 +1,4 @@
-"""The marks of changes, which `ops/train/changes --conversations` learns from, name messages and their words."""
+"""The marks of changes, which `ops/train/changes` learns from, name messages and their words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRAIN = Path(__file__).parents[2] / "ops" / "train"
 _RELATIONS = ("replaces", "ends", "corrects", "done")
 
 
-@pytest.mark.parametrize("name", ["chats", "held-out-chats", "slips"])
+@pytest.mark.parametrize("name", ["chats", "slips", "held-out-chats", "held-out-slips"])
 def test_every_mark_has_the_words_of_two_messages_of_one_speaker(name: str) -> None:
     folder = _TRAIN / ("relevance/chats" if name == "chats" else f"changes/{name}")
     said = {event["id"]: event["payload"] for chat in _chats(folder) for event in chat.events}

@@ -1,87 +1,66 @@
-"""Encoder of changes: trains the reading of a statement and a sentence as one text, and prints what is found."""
+"""Encoder of changes: trains the reading of a statement and a sentence as one text.
+
+Its examples are the related pairs of sentences, and of the others the likeliest changes by the first logit of
+`change_odds.py`: the encoder reads only what that logit takes for a possible change.
+"""
 
 from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from labels import LabelledSentence
-from pair_examples import ComparedSentence, change_of, compared, examples
-from variants import coexisting, variants
+from labelled_pairs import LabelledPairs, ReadRelations
+from odds import Logit, first_probabilities
 
 from recollect.jobs import extraction
-from recollect.jobs.extraction.comparison import CHANGES, READ_MIN, RELATIONS, embedded_text
+from recollect.jobs.extraction.comparison import RELATIONS
 from recollect.projections import embeddings
-from recollect.projections.embeddings.reading_encoder import Embed
 
 sys.path.append(str(Path(__file__).parents[1]))
-from pair_encoder import Pair, PairEncoder
-
-_THRESHOLDS = (0.5, 0.7, 0.75, 0.85, 0.9, 0.95)
-#: Times that the pairs of lives are seen in an epoch.
-_LIVES_WEIGHT = 3
+pair_encoder: Any = import_module("pair_encoder")
+#: Likeliest pairs of a sentence without a relation, from which examples are drawn.
+_DRAWN_FROM = 6
 
 
-def train_encoder(
-    scenarios: Sequence[LabelledSentence],
-    lives: Sequence[LabelledSentence],
-    held_out: Mapping[str, Sequence[LabelledSentence]],
-    vectors: dict[str, Any],
-    embed: Embed,
-    *,
-    writes: bool,
-) -> None:
-    """Train on labelled sentences, print the figures of those held out, and write the weights into the package."""
+class Part(NamedTuple):
+    """Labelled pairs of one kind."""
+
+    sentences: Sequence[LabelledPairs]
+    #: Unrelated pairs of each sentence.
+    others: int
+    #: Share of the sentences that are seen.
+    share: float
+    #: Times that they are seen in an epoch.
+    times: int
+
+
+def train_encoder(parts: Sequence[Part], first: Sequence[Logit], *, writes: bool) -> ReadRelations:
+    """Train an encoder on labelled pairs, and return what it says; `writes`: its weights go into the package."""
     chance = random.Random(1)
-    parts = (
-        (scenarios, 3, 1.0, 1),
-        ([*variants(scenarios, 1)], 2, 0.5, 1),
-        ([*coexisting(scenarios, 1)][::2], 3, 0.5, 1),
-        (lives, 4, 1.0, _LIVES_WEIGHT),
-    )
-    pairs: list[Pair] = []
-    for sentences, others, share, weight in parts:
-        pairs += [*examples(compared(sentences, vectors, embed), others, share, chance)] * weight
-    print(f"{len(pairs)} pairs, {sum(pair.label > 1 for pair in pairs)} of them changes")
-    encoder = PairEncoder(len(RELATIONS))
+    pairs = [pair for part in parts for pair in [*_examples(part, first, chance)] * part.times]
+    print(f"{len(pairs)} pairs, {sum(pair.label > 1 for pair in pairs)} of them changes", flush=True)
+    encoder = pair_encoder.PairEncoder(len(RELATIONS))
     encoder.fit(pairs)
-    for name, sentences in held_out.items():
-        _report(name, compared(sentences, vectors, embed), encoder)
     if writes:
         np.savez_compressed(Path(embeddings.__path__[0]) / "changes_adapter.npz", **encoder.adapter())
         np.savez_compressed(Path(extraction.__path__[0]) / "pair_weights.npz", **encoder.weights())
+    return lambda texts: encoder.probabilities([pair_encoder.Pair(*text) for text in texts])
 
 
-def _report(name: str, of: Sequence[ComparedSentence], encoder: PairEncoder) -> None:
-    """Print how many changes the network, and both together, find at each threshold, and how many others."""
-    rows = [
-        (it.sentence.text, prior, RELATIONS.index(relation), row)
-        for it in of
-        for prior, relation, row in zip(it.sentence.statements, it.sentence.relations, it.probabilities, strict=True)
-        if row is not None and change_of(row) >= READ_MIN
-    ]
-    if not rows:
-        return
-    read = encoder.probabilities([Pair(embedded_text(prior), text) for text, prior, *_ in rows])
-    network = np.stack([row for *_, row in rows])
-    both = np.sqrt(network * read)
-    of_both = both[:, CHANGES].sum(1) / both.sum(1)
-    for title, changed, is_rule in (
-        (title, changed, is_rule)
-        for title, changed in (("network", network[:, CHANGES].sum(1)), ("both", of_both))
-        for is_rule in (True, False)
-    ):
-        found = [
-            (float(probability), label > 1)
-            for probability, (_, prior, label, _) in zip(changed, rows, strict=True)
-            if prior.is_preference == is_rule
-        ]
-        counts: list[str] = []
-        for threshold in _THRESHOLDS:
-            hits = [is_change for probability, is_change in found if probability >= threshold]
-            counts.append(f"{threshold}: {sum(hits)}, {len(hits) - sum(hits)}")
-        print(f"{title}, held-out {name}, {'rules' if is_rule else 'others'}: right, wrong from {'; '.join(counts)}")
+def _examples(part: Part, first: Sequence[Logit], chance: random.Random) -> Iterator[Any]:
+    """Yield the related pairs of the sentences of a part, and some of the others of each."""
+    for it in part.sentences:
+        if chance.random() > part.share:
+            continue
+        likely = first_probabilities(it, first)
+        places = range(len(it.relations))
+        related = [place for place in places if it.relations[place] not in ("none", None)]
+        rest = [place for place in places if it.relations[place] == "none"]
+        pool = sorted(rest, key=lambda place: -likely[place])[:_DRAWN_FROM]
+        for place in related + chance.sample(pool, min(len(pool), part.others)):
+            yield pair_encoder.Pair(*it.texts(place), RELATIONS.index(it.relations[place] or "none"))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -92,37 +90,3 @@ def prior_of(speaker: str, kind: str, words: str) -> PriorStatement:
     return PriorStatement(
         session_id=None, speaker=speaker, subject=subject, predicate=predicate, object=object, kind=kind, text=text
     )
-
-
-def read_conversations(paths: list[Path], statements_max: int = 25) -> Iterator[LabelledSentence]:
-    """Yield the sentences of labelled conversations: what they change is not labelled, so only those without count."""
-    for path in paths:
-        said: dict[tuple[str, str], list[PriorStatement]] = {}
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row: dict[str, Any] = json.loads(line)
-            if not all(part["change"] for part in row["parts"]):
-                # Sentences that are labelled for rules alone.
-                continue
-            changes = [part for part in row["parts"] if _change(part) != "none"]
-            part = (changes or row["parts"])[0]
-            prior = said.setdefault((row["voice"], row["speaker"]), [])
-            older = () if changes else tuple(prior[-statements_max:])
-            yield LabelledSentence(
-                voice=row["voice"],
-                language=row["lang"],
-                before="",
-                text=row["text"],
-                speaker=row["speaker"],
-                statements=older,
-                relations=("none",) * len(older),
-                change=_change(part),
-                kind=part["kind"] if part["kind"] != "other" else None,
-            )
-            for part in row["parts"]:
-                if part["keep"] and part["act"] in ("states", "rules"):
-                    prior.append(prior_of(row["speaker"], part["kind"], part["words"]))
-
-
-def _change(part: dict[str, Any]) -> str:
-    """Return what a part changes; what is to be forgotten, or changes a request, leaves the statements alone."""
-    return "none" if part["act"] in ("forgets", "asks") else part["change"]

@@ -14,24 +14,19 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from labels import LabelledSentence
-
 from recollect import Recollect
 from recollect.api.assembly.read_model_access import reading
-from recollect.jobs.extraction import changes, extraction_job, rule_extractor
-from recollect.jobs.extraction.comparison import embedded_text
+from recollect.jobs.extraction import changes, extraction_job
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
 FOLDER = Path(__file__).parent / "lives"
 _CLAIM = re.compile(r"(?P<tag>\w+)=(?P<words>[^!]+?)(?:!(?P<relation>replaces|ends|corrects|repeats))?")
-#: Statements before a sentence that are compared with it.
-_STATEMENTS_MAX = 40
 _MODEL_SECONDS_MAX = 120
 _START = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
 
@@ -104,35 +99,27 @@ class Recorded:
 
     #: The number of the message that is read.
     message: int = 0
-    #: Message, sentence, speaker, and the statements of the speaker before it.
-    sentences: list[tuple[int, str, str, tuple[PriorStatement, ...]]] = field(default_factory=list[Any])
-    #: The statements compared with a sentence of a message, and the sums of the probabilities of a change.
+    #: The statements compared with a sentence of a message, and the probabilities of a change.
     compared: dict[int, list[tuple[PriorStatement, float]]] = field(default_factory=dict[int, Any])
 
 
 def record(memory: Recollect, life: Life) -> Recorded:
     """Append the messages of a conversation and settle after each session, as workers do."""
     recorded = Recorded()
-    extract, read, compare = extraction_job.extract_by_rules, rule_extractor.find_changes, changes.compare
+    extract, compare = extraction_job.extract_by_rules, changes.compare
 
     def extracting(message: Any, before: Any, **named: Any) -> Any:
         recorded.message = int(message.event_id.rpartition(":")[2])
         yield from extract(message, before, **named)
 
-    def reading_changes(sentence: str, speaker: str, before: Sequence[PriorStatement], *rest: Any, **named: Any) -> Any:
-        own = tuple(prior for prior in before if prior.speaker == speaker)
-        recorded.sentences.append((recorded.message, sentence, speaker, own))
-        return read(sentence, speaker, before, *rest, **named)
-
     def comparing(*arguments: Any, **named: Any) -> Any:
         rows = compare(*arguments, **named)
         found = recorded.compared.setdefault(recorded.message, [])
-        found += [(prior, float(row[2:].sum())) for prior, row in rows]
+        found += [(it.prior, it.probability) for it in rows]
         return rows
 
     with (
         patch.object(extraction_job, "extract_by_rules", extracting),
-        patch.object(rule_extractor, "find_changes", reading_changes),
         patch.object(changes, "compare", comparing),
     ):
         for number, (speaker, text, at, session) in enumerate(life.messages):
@@ -147,49 +134,6 @@ def record(memory: Recollect, life: Life) -> Recorded:
             if number + 1 == len(life.messages) or life.messages[number + 1][3] != session:
                 memory.settle(life.voice, now=at + timedelta(hours=1))
     return recorded
-
-
-def labelled(life: Life, recorded: Recorded) -> Iterator[LabelledSentence]:
-    """Yield the sentences of a conversation with the statements that the product kept before them."""
-    for message, sentence, speaker, older in recorded.sentences:
-        of_message = [claim for claim in life.claims if claim.message == message]
-        said = [claim for claim in of_message if claim.words.casefold() in sentence.casefold()]
-        relations: list[tuple[PriorStatement, str]] = []
-        for prior in older:
-            about = [
-                (claim, new)
-                for new in of_message
-                for claim in life.claims
-                if claim.tag == new.tag and claim.message < message and _has([_prior(prior)], claim.words)
-            ]
-            if not about:
-                relations.append((prior, "none"))
-            elif about[-1][1] in said and (about[-1][0].relation != "ends" or about[-1][1].relation == "repeats"):
-                relations.append((prior, about[-1][1].relation or "repeats"))
-        found = [relation for _, relation in relations if relation not in ("none", "repeats")]
-        change = next((it.relation for it in said if it.relation not in (None, "repeats")), None)
-        if change is None and any(claim.relation for claim in of_message):
-            # The sentence may explain the change that another one states.
-            continue
-        yield LabelledSentence(
-            voice=f"life {life.voice}",
-            language=life.language,
-            before="",
-            text=sentence,
-            speaker=speaker,
-            statements=tuple(replace(prior, text=embedded_text(prior)) for prior, _ in relations[-_STATEMENTS_MAX:]),
-            relations=tuple(relation for _, relation in relations[-_STATEMENTS_MAX:]),
-            change=change or "none",
-            kind=next((prior.kind for prior, relation in relations if relation in found), None),
-        )
-
-
-def labelled_lives(path: Path) -> Iterator[LabelledSentence]:
-    """Yield the sentences of the conversations of a file, which the product reads for their older statements."""
-    with tempfile.TemporaryDirectory() as folder, Recollect(folder, workers=False) as memory:
-        _wait_for_model(memory)
-        for life in read_lives(path):
-            yield from labelled(life, record(memory, life))
 
 
 def _wait_for_model(memory: Recollect) -> None:

@@ -21,8 +21,6 @@ _I = re.compile(
     r"(?!have|am|do|need|like|live|take|make)"
 )
 _MY = re.compile(r"\b(my|our)\b", re.IGNORECASE)
-#: Other statements that `alone` leaves beside a sentence, at most.
-_FEW = 2
 
 
 def _frames() -> dict[str, list[str]]:
@@ -111,18 +109,3 @@ def _around(frame: str, text: str) -> str:
     is_first = frame.startswith("{}")
     small = text if is_first or text.startswith(("I ", "I'")) else text[0].lower() + text[1:]
     return frame.format(small.rstrip(".!"))
-
-
-def alone(sentences: Sequence[LabelledSentence], seed: int) -> Iterator[LabelledSentence]:
-    """Yield sentences beside few of their statements: most people have said little when they change something."""
-    chance = random.Random(seed)
-    for sentence in sentences:
-        pairs = [*zip(sentence.statements, sentence.relations, strict=True)]
-        related = [pair for pair in pairs if pair[1] != "none"]
-        others = [pair for pair in pairs if pair[1] == "none"]
-        kept = related + chance.sample(others, min(len(others), chance.randint(0 if related else 1, _FEW)))
-        if not kept or len(kept) == len(pairs):
-            continue
-        # In the order in which they were said.
-        statements, relations = zip(*[pair for pair in pairs if pair in kept], strict=True)
-        yield replace(sentence, statements=statements, relations=relations)
