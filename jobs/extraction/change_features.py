@@ -85,7 +85,6 @@ _DETERMINERS = (
     frozenset(("'s", "his", "her", "their", "your")),
 )
 _LIST = re.compile(r",| and | & | und | y | et |、|と")
-KINDS = "identity home work relation health possession habit event plan decision task preference rule other".split()
 #: A longer word is a sentence of a language without spaces.
 _WORD_CHARS_MAX = 25
 #: A word with a capital letter that does not begin the text.
@@ -181,6 +180,10 @@ def _family(stems: frozenset[str]) -> set[str]:
     return {word[:_FAMILY_CHARS] for word in stems if len(word) >= _FAMILY_CHARS}
 
 
+#: Features at the end of a row that are 0 without vectors.
+VECTOR_FEATURES = 4
+
+
 def pair_features(
     sentence: Read, priors: Sequence[Read], speaker: str, cosines: NDArray[np.float32] | None
 ) -> NDArray[np.float32]:
@@ -237,10 +240,6 @@ def pair_features(
         ]
         rows.append([float(value) for value in values])
     return np.array(rows, np.float32)
-
-
-#: Features at the end of a row that are 0 without vectors.
-VECTOR_FEATURES = 4
 
 
 def _best_others(values: Sequence[float]) -> list[float]:

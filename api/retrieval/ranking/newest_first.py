@@ -14,7 +14,7 @@ import numpy as np
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.jobs.extraction.comparison import change_probability
+from recollect.jobs.extraction.comparison import change_probabilities
 from recollect.projections.embeddings.token_codes import Vector
 
 #: Messages that are put in order.
@@ -26,8 +26,8 @@ _NUMBER = re.compile(r"\d")
 _WEIGHTS = np.array([0.93, -0.13, -1.35, 1.14, 1.03, 1.16], np.float32)
 _CONSTANT = -3.52
 #: Probability from which on a newer message goes first: of five conversations of LoCoMo, in whose questions nothing has
-#: changed, three pairs have it.
-_UPDATES_MIN = 0.1
+#: changed, no pair has it.
+_UPDATES_MIN = 0.25
 
 
 def newest_first(context: SearchContext, items: Sequence[Item]) -> list[Item]:
@@ -48,7 +48,7 @@ def newest_first(context: SearchContext, items: Sequence[Item]) -> list[Item]:
 
 def update_features(items: Sequence[Item], similarities: Vector) -> Vector:
     """Return the features of each message (second axis) as an update of another (first axis), shape (n, n, 6)."""
-    changes = [change_probability(item.text[:_CHARS_MAX]) for item in items]
+    changes = change_probabilities([item.text[:_CHARS_MAX] for item in items])
     has_number = [_NUMBER.search(item.text[:_CHARS_MAX]) is not None for item in items]
     features = np.zeros((len(items), len(items), len(_WEIGHTS)), np.float32)
     for old, item in enumerate(items):

@@ -142,9 +142,7 @@ def main() -> None:
         relations = trained(read, first, writes=arguments.write)
     second = fit_odds(read, first, relations)
     if arguments.write:
-        write("words", *words)
-        write("first", *first)
-        write("odds", *second)
+        write(words=words, first=first, odds=second)
 
 
 def trained(read: Read, first: Sequence[Logit], *, writes: bool) -> ReadRelations:

@@ -22,7 +22,6 @@ _FOLDS = 5
 #: Inverse strength of the L2 penalty.
 _PENALTY = 0.01
 _THRESHOLDS = (0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)
-_WEIGHTS = Path(extraction.__path__[0]) / "odds_weights.npz"
 
 
 class Rows(NamedTuple):
@@ -145,9 +144,11 @@ def report(title: str, read: Floats, is_change: Bools) -> None:
     print(f"{title}: {is_change.sum()} changes of {len(is_change)} pairs; right from {'; '.join(counts)}", flush=True)
 
 
-def write(name: str, statements: Logit, rules: Logit) -> None:
-    """Write a logit of statements and of rules into the package, beside the other one."""
-    arrays = dict(np.load(_WEIGHTS)) if _WEIGHTS.exists() else {}
-    arrays[name] = np.stack([statements.weight, rules.weight])
-    arrays[f"{name}_bias"] = np.array([statements.bias, rules.bias], np.float32)
-    np.savez_compressed(_WEIGHTS, **arrays)
+def write(**logits: tuple[Logit, Logit]) -> None:
+    """Write the logits of statements and of rules into the package, by name."""
+    arrays: dict[str, Floats] = {}
+    for name, both in logits.items():
+        arrays[name] = np.stack([it.weight for it in both])
+        arrays[f"{name}_bias"] = np.array([it.bias for it in both], np.float32)
+    path = Path(extraction.__path__[0]) / "odds_weights.npz"
+    np.savez_compressed(path, **arrays)  # pyright: ignore[reportArgumentType]
