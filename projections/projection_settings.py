@@ -22,10 +22,11 @@ SHARED_VECTORS_DAYS_MAX = 30
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 #: Name of the default model with the adapter of the statement reader, which is for reading sentences alone.
 READING_MODEL = f"{DEFAULT_MODEL} reading"
-#: The same with the adapters of the date reading, of the comparison of statements, of requests to forget, and of the
-#: statements of language models.
+#: The same with the adapters of the date reading, of the comparison of statements, of messages, of requests to forget,
+#: and of the statements of language models.
 DATES_MODEL = f"{DEFAULT_MODEL} dates"
 CHANGES_MODEL = f"{DEFAULT_MODEL} changes"
+MESSAGES_MODEL = f"{DEFAULT_MODEL} messages"
 FORGETTING_MODEL = f"{DEFAULT_MODEL} forgetting"
 CLAIMS_MODEL = f"{DEFAULT_MODEL} claims"
 #: Name of the model for other languages than English, whose weights are in the package of the extra `multilingual`.

@@ -141,11 +141,14 @@ def _as_said(context: SearchContext, statement: LaterStatement) -> Later | None:
 
 
 def closest_sentence(text: str, about: str) -> str:
-    """Return the sentence of a message that shares most words with `about`, shortened to one line."""
+    """Return the sentence of a message that shares most words with `about`, shortened to one line.
+
+    Without `about`, its beginning.
+    """
     words = content_stems(about)
     beginning = text[:_STATEMENT_CHARS]
     sentence = max(
-        split_sentences(beginning) or [beginning],
+        (split_sentences(beginning) if about else ()) or [beginning],
         key=lambda sentence: (len(words & content_stems(sentence)), len(content_stems(sentence))),
     )
     line = " ".join(sentence.split())

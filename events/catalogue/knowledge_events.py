@@ -144,6 +144,9 @@ class FactEnding(Payload):
 class Doubt(FactEnding):
     """What may no longer hold of a subject: it stays, and is shown with the sentence that says so, which is `about`."""
 
+    #: The message whose words may be wrong or no longer hold, in place of a memory. `about` is absent then, and the
+    #: message that says so is shown as a whole.
+    event: Name | None = None
     #: That it no longer holds.
     probability: Annotated[float, Field(ge=0, lt=1)]
 

@@ -134,11 +134,17 @@ def compared(pairs: Pairs, by_encoder: Callable[[Sequence[tuple[str, str]]], Flo
     return [Compared(*row) for row in zip(pairs.own, names, probabilities.tolist(), strict=True)]
 
 
-def pair_probabilities(read_pairs: ReadPairs) -> Callable[[Sequence[tuple[str, str]]], Floats]:
-    """Return the reading of pairs by the encoder: the probabilities of `RELATIONS`, one row a pair."""
+def pair_probabilities(
+    read_pairs: ReadPairs, weights: str = "pair_weights.npz"
+) -> Callable[[Sequence[tuple[str, str]]], Floats]:
+    """Return the reading of pairs by an encoder: the probabilities of `RELATIONS`, one row a pair.
+
+    Parameters:
+        weights: the file of what reads its vectors.
+    """
 
     def read(pairs: Sequence[tuple[str, str]]) -> Floats:
-        weight, bias = _pair_weights()
+        weight, bias = _pair_weights(weights)
         scores = read_pairs(pairs) @ weight.T + bias
         shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         return shares / shares.sum(axis=1, keepdims=True)
@@ -161,9 +167,9 @@ def reader_hint(read: Sequence[ReadClause]) -> Floats:
 
 
 @cache
-def _pair_weights() -> tuple[Floats, Floats]:
+def _pair_weights(name: str) -> tuple[Floats, Floats]:
     """Return the weights of the vectors of a pair, shape (relations, dimensions), and the bias."""
-    arrays: dict[str, Any] = dict(np.load(BytesIO(files(__package__).joinpath("pair_weights.npz").read_bytes())))
+    arrays: dict[str, Any] = dict(np.load(BytesIO(files(__package__).joinpath(name).read_bytes())))
     return arrays["weight"].astype(np.float32), arrays["bias"].astype(np.float32)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from recollect.jobs.extraction.message_kinds import play_end, play_start
 from recollect.projections.queries.session_queries import EarlierTurn
@@ -12,6 +14,16 @@ from recollect.projections.text.words import folded_words
 EARLIER_TURNS_MAX = 40
 #: Characters of a sentence, and of them the words, that may name who is spoken to.
 _ADDRESS_CHARS, _ADDRESS_WORDS = 60, 3
+#: Last messages of a speaker that the next one is read with: of the corrections of 24 held-out chats, 169 are about the
+#: last message of their speaker, 9 about the one before.
+LAST_MAX = 2
+
+
+class Said(NamedTuple):
+    """A message of a person."""
+
+    event_id: str
+    text: str
 
 
 class Conversation:
@@ -24,6 +36,8 @@ class Conversation:
         self.has_assistant = False
         #: The people who take part, without the assistant.
         self._speakers: set[str] = set()
+        #: The last messages of each of them.
+        self._last: defaultdict[str, deque[Said]] = defaultdict(lambda: deque(maxlen=LAST_MAX))
 
     def outside_of_play(self, text: str) -> str:
         """Return the part of a message in which its sender speaks as himself; the message may begin or end a play."""
@@ -41,6 +55,14 @@ class Conversation:
         """Add a participant."""
         self._speakers.add(speaker)
 
+    def say(self, speaker: str, said: Said) -> None:
+        """Add a message of a person."""
+        self._last[speaker].append(said)
+
+    def last_of(self, speaker: str) -> Sequence[Said]:
+        """Return the last messages of a person, oldest first."""
+        return tuple(self._last[speaker])
+
     def is_alone(self, speaker: str) -> bool:
         """Return whether no other person has taken part."""
         return self._speakers <= {speaker}
@@ -56,7 +78,7 @@ class Conversation:
             self.has_assistant |= turn.role == "assistant"
             if turn.role == "user":
                 self.join(turn.speaker)
-                self.outside_of_play(turn.text)
+                self.say(turn.speaker, Said(turn.id, self.outside_of_play(turn.text)))
 
 
 class Conversations:

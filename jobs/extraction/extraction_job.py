@@ -37,7 +37,8 @@ from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.derived_events import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.comparison import Floats
-from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversations
+from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversations, Said
+from recollect.jobs.extraction.corrected_messages import corrected_messages
 from recollect.jobs.extraction.entity_extractor import extract_entities
 from recollect.jobs.extraction.rule_extractor import (
     SECONDS_MAX,
@@ -49,7 +50,7 @@ from recollect.jobs.extraction.rule_extractor import (
 )
 from recollect.jobs.job_settings import QUIET_US
 from recollect.projections.embeddings.reading_encoder import pair_reader, reading_embed, window_reader
-from recollect.projections.projection_settings import CHANGES_MODEL
+from recollect.projections.projection_settings import CHANGES_MODEL, MESSAGES_MODEL
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.projector.stated_fact import voice_of
@@ -159,6 +160,7 @@ def _extract_items(
     speakers = {message.speaker for message in messages if not message.is_assistant}
     messages = [*outside_of_play(messages, conversations)]
     embed = reading_embed(context.vectors().embedder)
+    message_reader = partial(pair_reader, MESSAGES_MODEL, context.vectors().embedder)
     extract = partial(
         extract_by_rules,
         seconds_max=seconds_max,
@@ -175,6 +177,10 @@ def _extract_items(
         # Who talks alone talks to an assistant whose answers are not recorded.
         conversation.has_assistant |= has_assistant or (len(speakers) == 1 and conversation.is_alone(message.speaker))
         items += _extract_by_rules(namespace, message, partial(extract, message, before, conversation=conversation))
+        if not message.is_assistant and message.has_places:
+            said = Said(message.event_id, message.text)
+            items += corrected_messages(message.speaker, said, conversation.last_of(message.speaker), message_reader)
+            conversation.say(message.speaker, said)
     return items + extract_entities([message for message in messages if not message.is_assistant], snapshot.entities)
 
 

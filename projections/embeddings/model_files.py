@@ -26,6 +26,7 @@ from recollect.projections.projection_settings import (
     DATES_MODEL,
     DEFAULT_MODEL,
     FORGETTING_MODEL,
+    MESSAGES_MODEL,
     MULTILINGUAL_MODEL,
     READING_MODEL,
 )
@@ -45,6 +46,7 @@ _ADAPTER_FILES = {
     DATES_MODEL: "dates_adapter.npz",
     CHANGES_MODEL: "changes_adapter.npz",
     FORGETTING_MODEL: "forgetting_adapter.npz",
+    MESSAGES_MODEL: "messages_adapter.npz",
     CLAIMS_MODEL: "claims_adapter.npz",
 }
 #: What is installed for a packaged model.

@@ -28,8 +28,9 @@ _NEGATED = re.compile(r"\b(?:not|never|no)\b")
 _ENDABLE_TYPES = ("fact", "decision", "problem", "task")
 
 _ADD = """
-INSERT INTO fact_endings (id, subject, predicates, types, about, object, kind, at_us, voice, probability, source_events)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO fact_endings
+    (id, subject, predicates, types, about, object, kind, at_us, voice, probability, event, source_events)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _AFTER = """
 SELECT key, id, subject, predicates, types, about, object, kind, at_us, voice, source_events FROM fact_endings
@@ -92,6 +93,8 @@ class Ending:
     source_events: tuple[str, ...]
     #: That it is so. What may have ended, with less than 1, stays, and is shown with what was said later.
     probability: float = 1.0
+    #: The message whose words may be wrong; None: the other fields name what may have ended.
+    event: str | None = None
 
     @classmethod
     def from_payload(cls, id: str, payload: dict[str, Any], at_us: int) -> Ending:
@@ -108,6 +111,7 @@ class Ending:
             voice=voice_of(payload["subject"], payload.get("stated_by")),
             source_events=tuple(payload.get("source_events", ())),
             probability=payload.get("probability", 1.0),
+            event=payload.get("event"),
         )
 
     def value_of(self, value: str) -> str | None:
@@ -184,7 +188,7 @@ class FactEndings:
             _ADD,
             (
                 *(ending.id, ending.subject, *texts, ending.object, ending.kind, ending.at_us, ending.voice),
-                *(ending.probability, sources),
+                *(ending.probability, ending.event, sources),
             ),
         )
 

@@ -65,6 +65,11 @@ UNION ALL SELECT preferences.id, preferences.source_events, doubts.about, doubts
 FROM doubts JOIN preferences ON preferences.subject = doubts.subject
     AND trim(lower(value), ' .,;:!?"“”‘’()') = doubts.object
 WHERE predicates = '[]' AND status IN ('active', 'stale') AND at_us > updated_at_us
+UNION ALL SELECT facts.id, '[]', '[]', doubts.source_events, at_us, min(probability, 0.75)
+FROM facts CROSS JOIN fact_endings AS doubts ON doubts.event = json_extract(facts.source_events, '$[0]')
+WHERE facts.status IN ('active', 'stale') AND at_us > updated_at_us
+UNION ALL SELECT event, '[]', '[]', source_events, at_us, min(probability, 0.75) FROM fact_endings
+WHERE event IS NOT NULL
 ORDER BY chance, at_us
 """
 

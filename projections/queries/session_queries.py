@@ -32,7 +32,7 @@ ORDER BY last_version DESC LIMIT ?
 """
 # The messages of a session up to a version, newest first.
 _EARLIER_TURNS = """
-SELECT role, speaker, text, occurred_at_us, utc_offset FROM episodes
+SELECT id, role, speaker, text, occurred_at_us, utc_offset FROM episodes
 WHERE session_id = ? AND version <= ? AND tier = 'raw' AND type = 'conversation' AND status = 'active'
 ORDER BY version DESC LIMIT ?
 """
@@ -64,6 +64,7 @@ class ObservationRow:
 class EarlierTurn:
     """A message before those that are read."""
 
+    id: str
     role: str | None
     speaker: str
     text: str
@@ -118,8 +119,8 @@ class SessionQueries:
         """Return the last messages of a session up to the version `through`, in order."""
         rows = fetch_tuples(self._connection, _EARLIER_TURNS, (session_id, through, limit))
         return [
-            EarlierTurn(role=role, speaker=speaker, text=text, sent_at=self._days.local(at_us, offset))
-            for role, speaker, text, at_us, offset in rows[::-1]
+            EarlierTurn(id=id, role=role, speaker=speaker, text=text, sent_at=self._days.local(at_us, offset))
+            for id, role, speaker, text, at_us, offset in rows[::-1]
         ]
 
     def observations(self, session_id: str) -> list[ObservationRow]:

@@ -95,9 +95,11 @@ CREATE TABLE fact_endings (
     at_us         INTEGER NOT NULL,
     voice         TEXT    NOT NULL,      -- who says it of somebody else, normalised; empty: the subject, or a producer
     probability   REAL    NOT NULL,      -- below 1: it may have ended, and stays
+    event         TEXT,                  -- id of a message that may be wrong; NULL: the other columns name what it is about
     source_events TEXT    NOT NULL       -- JSON list of event ids
 ) STRICT;
 CREATE INDEX fact_endings_by_subject ON fact_endings (subject, at_us);
+CREATE INDEX fact_endings_by_event ON fact_endings (event) WHERE event IS NOT NULL;
 
 -- Preferences of users: a category, a name and a value.
 CREATE TABLE preferences (

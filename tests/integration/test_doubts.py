@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,13 @@ from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.validation import drafts
 from recollect.jobs.extraction.changes import find_changes
+from recollect.jobs.extraction.conversation_state import Conversations, Said
+from recollect.jobs.extraction.corrected_messages import corrected_messages
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import pair_reader
-from recollect.projections.projection_settings import CHANGES_MODEL
+from recollect.projections.projection_settings import CHANGES_MODEL, MESSAGES_MODEL
 from recollect.projections.queries.knowledge_queries import PriorStatement
+from recollect.projections.queries.session_queries import EarlierTurn
 
 Tell = Callable[..., None]
 _START = datetime(2026, 1, 5, 10, tzinfo=UTC)
@@ -94,6 +98,28 @@ def test_nobody_brings_the_words_of_another_person_into_doubt(memory: Recollect,
     assert "later" not in shown(memory)
 
 
+def test_a_message_that_may_be_wrong_is_shown_with_the_whole_message_that_says_so(
+    memory: Recollect, tell: Tell
+) -> None:
+    doubt: dict[str, object] = {"subject": "Ann", "event": "m1", "probability": 0.6}
+    said = message("no wait. not Berlin", id="m2", name="Ann")
+    tell(*_SAID[:2], said, extracted("m2", doubts=[doubt]))
+    assert 'Ann lives in Berlin (said 2026-01-05; later, 2026-01-07: "no wait. not Berlin")' in shown(memory)
+    messages = memory.retrieve("a", "where does Ann live, Berlin?", gate=False, kinds={"episode"}).items
+    [later] = [it.later for it in messages if it.id == "m1"]
+    assert later is not None
+    assert later.source_event == "m2"
+    memory.forget("a", "m2")
+    assert "wait" not in memory.retrieve("a", "where does Ann live, Berlin?", gate=False).context
+
+
+def test_a_message_that_was_in_doubt_is_forgotten_with_its_words(memory: Recollect, tell: Tell) -> None:
+    doubt: dict[str, object] = {"subject": "Ann", "event": "m1", "probability": 0.6}
+    tell(*_SAID[:2], message("no wait. not Berlin", id="m2", name="Ann"), extracted("m2", doubts=[doubt]))
+    memory.forget("a", "m1")
+    assert "I live in Berlin" not in memory.retrieve("a", "where does Ann live, Berlin?", gate=False).context
+
+
 def test_a_statement_of_several_parts_is_brought_into_doubt_by_a_change_of_one(embedder: SentenceEmbedder) -> None:
     said = PriorStatement(session_id=None, speaker="Ann", subject="Ann", predicate="says", object=_HARP, kind=None)
     read_pairs = pair_reader(CHANGES_MODEL, embedder)
@@ -101,3 +127,53 @@ def test_a_statement_of_several_parts_is_brought_into_doubt_by_a_change_of_one(e
         "Lotte stopped the harp", "Ann", [said], vectors=embedder.embed, read_pairs=read_pairs
     )
     assert (kind, item["object"]) == ("doubts", _HARP)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("dentist on tuesday at 3", "thursday i mean"),
+        ("her name is Lana, she starts monday", "*Lena"),
+        ("we're 12 for dinner on friday", "13, forgot the baby"),
+    ],
+)
+def test_a_message_that_puts_the_one_before_right_brings_it_into_doubt(
+    earlier: str, later: str, embedder: SentenceEmbedder
+) -> None:
+    reader = partial(pair_reader, MESSAGES_MODEL, embedder)
+    said = [Said("m1", "good morning"), Said("m2", earlier)]
+    [(kind, item)] = corrected_messages("Ann", Said("m3", later), said, reader)
+    assert (kind, item["event"], item["source_events"]) == ("doubts", "m2", ("m3",))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("dentist on tuesday at 3", "need to bring the xrays"),
+        ("her name is Lena, she starts monday", "she's from Porto"),
+        ("we're 12 for dinner on friday", "and 3 dogs lol"),
+        ("dentist on tuesday at 3", "thanks!"),
+    ],
+)
+def test_a_message_that_adds_to_the_one_before_changes_nothing(
+    earlier: str, later: str, embedder: SentenceEmbedder
+) -> None:
+    reader = partial(pair_reader, MESSAGES_MODEL, embedder)
+    assert [*corrected_messages("Ann", Said("m3", later), [Said("m2", earlier)], reader)] == []
+
+
+def test_a_message_without_words_changes_nothing(embedder: SentenceEmbedder) -> None:
+    reader = partial(pair_reader, MESSAGES_MODEL, embedder)
+    assert [*corrected_messages("Ann", Said("m3", " "), [Said("m2", "dentist on tuesday")], reader)] == []
+    assert [*corrected_messages("Ann", Said("m3", "thursday"), [Said("m2", "")], reader)] == []
+    assert [*corrected_messages("Ann", Said("m3", "thursday"), [], reader)] == []
+
+
+def test_a_message_is_read_with_the_last_two_of_its_speaker_in_the_session() -> None:
+    at = datetime(2026, 1, 5, 10, tzinfo=UTC)
+    texts = [("a1", "Ann", "one"), ("b1", "Ben", "two"), ("a2", "Ann", "three"), ("a3", "Ann", "four")]
+    turns = [EarlierTurn(id=id, role="user", speaker=speaker, text=text, sent_at=at) for id, speaker, text in texts]
+    conversations = Conversations(lambda session_id: turns if session_id == "s1" else [])
+    assert [said.event_id for said in conversations.of("s1").last_of("Ann")] == ["a2", "a3"]
+    assert [said.event_id for said in conversations.of("s1").last_of("Ben")] == ["b1"]
+    assert conversations.of("s2").last_of("Ann") == ()

@@ -33,7 +33,7 @@ sys.path.append(str(Path(__file__).parents[1] / "relevance"))
 labelled_chats: Any = import_module("labelled_chats")
 given_conversations: Any = import_module("given_conversations")
 _FOLDER = Path(__file__).parent
-_MARKED = _FOLDER / "marked"
+MARKED = _FOLDER / "marked"
 #: Memories of FriendsQA that are read, and given conversations that are held out.
 _FRIENDS = tuple(f"friendsqa-{number}" for number in range(8))
 GIVEN_HELD_OUT = ("locomo-conv-30", "locomo-conv-43", "friendsqa-6", "friendsqa-7")
@@ -78,7 +78,7 @@ def marks(file: Path) -> dict[str, list[Mark]]:
 
 def judged() -> dict[tuple[str, str, str], bool | None]:
     """Return the pairs that were judged by eye: conversation, statement, sentence; None: it cannot be told."""
-    rows = map(orjson.loads, (_MARKED / "judged.jsonl").read_bytes().splitlines())
+    rows = map(orjson.loads, (MARKED / "judged.jsonl").read_bytes().splitlines())
     return {(row["chat"], row["earlier"], row["later"]): row["changes"] for row in rows}
 
 
@@ -178,18 +178,26 @@ def _compared(memory: Recollect, chat: Conversation, labels: Labels) -> list[Lab
     return sentences
 
 
-def marked_chats(name: str) -> list[LabelledPairs]:
-    """Return the sentences of the chats of a set: those of `../relevance`, and of the folders of chats here."""
+def conversations_of(name: str) -> list[Conversation]:
+    """Return the chats of a set: `chats`, those of `../relevance`, or of a folder of chats here."""
     folder = labelled_chats.CHATS if name == "chats" else _FOLDER / name
-    chats = [Conversation(chat.name, chat.events) for chat in labelled_chats.read_chats(folder)]
-    return read_conversations(chats, marks(_MARKED / f"{name}.txt"))
+    return [Conversation(chat.name, chat.events) for chat in labelled_chats.read_chats(folder)]
+
+
+def given_conversations_of(folder: Path) -> list[Conversation]:
+    """Return the given conversations that are read; none where their folder is absent."""
+    chats = given_conversations.given_chats(folder) if folder.is_dir() else ()
+    return [Conversation(it.name, it.events) for it in chats if it.set_name == "locomo" or it.name in _FRIENDS]
+
+
+def marked_chats(name: str) -> list[LabelledPairs]:
+    """Return the sentences of the chats of a set, as `conversations_of` names it."""
+    return read_conversations(conversations_of(name), marks(MARKED / f"{name}.txt"))
 
 
 def given_chats(folder: Path) -> list[LabelledPairs]:
     """Return the sentences of given conversations; none where their folder is absent."""
-    chats = given_conversations.given_chats(folder) if folder.is_dir() else ()
-    read = [it for it in chats if it.set_name == "locomo" or it.name in _FRIENDS]
-    return read_conversations([Conversation(chat.name, chat.events) for chat in read], {})
+    return read_conversations(given_conversations_of(folder), {})
 
 
 def lives(*, held_out: bool) -> list[LabelledPairs]:

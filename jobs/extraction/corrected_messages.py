@@ -1,0 +1,42 @@
+"""Corrected messages: which of the last messages of a speaker the next one puts right, or says no longer to hold.
+
+`19th`, `*Lena`, `the left one i mean` mean nothing by themselves, so that they are no statements. An encoder of their own
+reads them with the messages before. What they may change is a doubt: both messages stand beside each other wherever the
+earlier one is shown, and nothing ends. `ops/train/changes/messages.py` trains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from recollect.jobs.extraction.changes import DOUBT_MAX
+from recollect.jobs.extraction.comparison import CHANGES, pair_probabilities
+from recollect.jobs.extraction.conversation_state import Said
+from recollect.jobs.extraction.rule_extractor import ExtractedItem
+from recollect.projections.embeddings.reading_encoder import ReadPairs
+
+#: From this probability on a message is in doubt: `ops/train/changes/README.md` has the figures.
+_DOUBTFUL_MIN = 0.7
+_WEIGHTS = "message_weights.npz"
+
+
+def corrected_messages(
+    speaker: str, said: Said, last: Sequence[Said], reader: Callable[[], ReadPairs | None]
+) -> Iterator[ExtractedItem]:
+    """Yield the doubt of the message that `said` most likely changes; none when it changes none.
+
+    Parameters:
+        last: the messages of its speaker before it.
+        reader: returns the reading of pairs of messages, which loads the encoder at the first one; None: there is none.
+    """
+    before = [it for it in last if it.event_id != said.event_id and it.text.strip()]
+    read_pairs = reader() if before and said.text.strip() else None
+    if read_pairs is None:
+        return
+    texts = [(it.text, said.text) for it in before]
+    changes = pair_probabilities(read_pairs, _WEIGHTS)(texts)[:, CHANGES].sum(axis=1)
+    place = int(changes.argmax())
+    if changes[place] >= _DOUBTFUL_MIN:
+        probability = min(round(float(changes[place]), 3), DOUBT_MAX)
+        doubt = {"subject": speaker, "event": before[place].event_id, "probability": probability}
+        yield ExtractedItem("doubts", doubt | {"source_events": (said.event_id,)})
