@@ -77,7 +77,14 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _RIGHT_WORDS_MAX = 3
+#: Words that say that a sentence corrects an earlier one.
+_SAYS_CORRECTION = re.compile(
+    r"^(?:no|actually|sorry|oops|oh|wait)\b|\bI (?:meant|mean)\b|^(?:it|that|this|my \w+(?: \w+)?) is not\b",
+    re.IGNORECASE,
+)
 _CORRECTION_CHARS_MAX = 200
+#: Statements that such a sentence may correct, the newest.
+_CORRECTED_MAX = 40
 
 
 def find_changes(
@@ -183,6 +190,26 @@ def _is_partly_meant(change: Compared, sentence: str) -> bool:
 def _has_parts(text: str) -> bool:
     """Return whether several clauses of a statement are worth keeping: `Lotte is 9 and she plays the harp`."""
     return sum(clause.keep >= _PART_MIN for clause in read_clauses(text, to_assistant=True)) > 1
+
+
+def plain_correction(sentence: str, before: Sequence[PriorStatement]) -> KindAndItem | None:
+    """Return the correction of a sentence such as `it is not X, it is Y` or `no, I meant Y`, which says so in words.
+
+    Parameters:
+        before: the facts that its speaker stated in the conversation, oldest first.
+    """
+    said = sentence[:_CORRECTION_CHARS_MAX] if _SAYS_CORRECTION.search(sentence) else ""
+    matches = (pattern.search(said) for pattern in _RIGHT)
+    match = next((match for match in matches if match is not None), None)
+    if match is None:
+        return None
+    wrong = _LEADING.sub("", (match["wrong"] or "").strip()).casefold()
+    prior = next((prior for prior in before[: -_CORRECTED_MAX - 1 : -1] if wrong in prior.object.casefold()), None)
+    right = None if prior is None else _right_object(prior.object, said)
+    if prior is None or right is None:
+        return None
+    topic = {"subject": prior.subject, "predicate": prior.predicate}
+    return "corrections", topic | {"object": right, "corrects_object": prior.object}
 
 
 def _likely_changes(compared: Sequence[Compared]) -> list[Compared]:

@@ -1,8 +1,8 @@
 """Corrected messages: which of the last messages of a speaker the next one puts right, or says no longer to hold.
 
 `19th`, `*Lena`, `the left one i mean` mean nothing by themselves, so that they are no statements. An encoder of their own
-reads them with the messages before. What they may change is a doubt: both messages stand beside each other wherever the
-earlier one is shown, and nothing ends. `ops/train/changes/messages.py` trains it.
+reads them with the messages before. What they may change is a doubt: nothing ends, and where the earlier message is shown,
+the later one stands with it. `ops/train/changes/messages.py` trains it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
-from recollect.jobs.extraction.changes import FindChanges, find_changes, remaining_elements
+from recollect.jobs.extraction.changes import FindChanges, find_changes, plain_correction, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.endings import find_endings
@@ -441,6 +441,10 @@ def _changes(
         return
     stated = [prior for prior in before if prior.speaker == message.speaker and _is_fact(prior)]
     stated = [prior for prior in stated if prior.session_id == message.session_id]
+    correction = plain_correction(own, stated)
+    if correction is not None:
+        yield ExtractedItem(correction[0], correction[1] | source)
+        return
     for item in find_endings(own, stated[-1] if stated else None):
         subject = {"subject": _subject(message.speaker, item.pop("who"), before)}
         yield ExtractedItem("endings", subject | item | source)
