@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from recollect.events.intake.secrets import find_secrets
 from recollect.jobs.extraction.changes import DOUBT_MAX
 from recollect.jobs.extraction.comparison import CHANGES, pair_probabilities
 from recollect.jobs.extraction.conversation_state import Said
@@ -36,7 +37,8 @@ def corrected_messages(
     texts = [(it.text, said.text) for it in before]
     changes = pair_probabilities(read_pairs, _WEIGHTS)(texts)[:, CHANGES].sum(axis=1)
     place = int(changes.argmax())
-    if changes[place] >= _DOUBTFUL_MIN:
+    # `7714# careful` does not say that it is a code: it would be shown where the wrong one is hidden.
+    if changes[place] >= _DOUBTFUL_MIN and not find_secrets(before[place].text):
         probability = min(round(float(changes[place]), 3), DOUBT_MAX)
         doubt = {"subject": speaker, "event": before[place].event_id, "probability": probability}
         yield ExtractedItem("doubts", doubt | {"source_events": (said.event_id,)})

@@ -162,6 +162,13 @@ def test_a_message_that_adds_to_the_one_before_changes_nothing(
     assert [*corrected_messages("Ann", Said("m3", later), [Said("m2", earlier)], reader)] == []
 
 
+def test_a_code_that_is_hidden_is_not_shown_by_its_correction(embedder: SentenceEmbedder) -> None:
+    reader = partial(pair_reader, MESSAGES_MODEL, embedder)
+    said, later = Said("m2", "my door code is 7741#"), Said("m3", "7714# careful")
+    assert [*corrected_messages("Ann", later, [said], reader)] == []
+    assert [*corrected_messages("Ann", later, [Said("m2", "the order is 7741#")], reader)] != []
+
+
 def test_a_message_without_words_changes_nothing(embedder: SentenceEmbedder) -> None:
     reader = partial(pair_reader, MESSAGES_MODEL, embedder)
     assert [*corrected_messages("Ann", Said("m3", " "), [Said("m2", "dentist on tuesday")], reader)] == []
