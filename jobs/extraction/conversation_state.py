@@ -14,8 +14,8 @@ from recollect.projections.text.words import folded_words
 EARLIER_TURNS_MAX = 40
 #: Characters of a sentence, and of them the words, that may name who is spoken to.
 _ADDRESS_CHARS, _ADDRESS_WORDS = 60, 3
-#: Last messages of a speaker that the next one is read with: of the corrections of 24 held-out chats, 169 are about the
-#: last message of their speaker, 9 about the one before.
+#: Last messages of a speaker that the next one is read with: of the changes of the last three in 46 held-out chats, 274
+#: are of the last message, 24 of the one before, 14 of the third.
 LAST_MAX = 2
 
 
@@ -78,7 +78,9 @@ class Conversation:
             self.has_assistant |= turn.role == "assistant"
             if turn.role == "user":
                 self.join(turn.speaker)
-                self.say(turn.speaker, Said(turn.id, self.outside_of_play(turn.text)))
+                own = self.outside_of_play(turn.text)
+                if own.strip():
+                    self.say(turn.speaker, Said(turn.id, own))
 
 
 class Conversations:

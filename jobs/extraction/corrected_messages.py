@@ -1,8 +1,8 @@
-"""Corrected messages: which of the last messages of a speaker the next one puts right, or says no longer to hold.
+"""Corrected messages: which of the last messages of a speaker the next one puts right, replaces or ends.
 
-`19th`, `*Lena`, `the left one i mean` mean nothing by themselves, so that they are no statements. An encoder of their own
-reads them with the messages before. What they may change is a doubt: nothing ends, and where the earlier message is shown,
-the later one stands with it. `ops/train/changes/messages.py` trains it.
+`19th`, `*Lena`, `the left one i mean` are no statements: by themselves they mean nothing. So an encoder of its own reads
+each message with the ones before. What it may change is a doubt: nothing ends, and where the earlier message is shown,
+the later one stands with it. `ops/train/changes/messages.py` trains the encoder.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ def corrected_messages(
     """Yield the doubt of the message that `said` most likely changes; none when it changes none.
 
     Parameters:
-        last: the messages of its speaker before it.
+        last: the messages of its speaker before it, oldest first; none is empty.
         reader: returns the reading of pairs of messages, which loads the encoder at the first one; None: there is none.
     """
-    before = [it for it in last if it.event_id != said.event_id and it.text.strip()]
-    read_pairs = reader() if before and said.text.strip() else None
+    read_pairs = reader() if last else None
     if read_pairs is None:
         return
-    texts = [(it.text, said.text) for it in before]
+    texts = [(it.text, said.text) for it in last]
     changes = pair_probabilities(read_pairs, _WEIGHTS)(texts)[:, CHANGES].sum(axis=1)
     place = int(changes.argmax())
     # `7714# careful` does not say that it is a code: it would be shown where the wrong one is hidden.
-    if changes[place] >= _DOUBTFUL_MIN and not find_secrets(before[place].text):
+    if changes[place] >= _DOUBTFUL_MIN and not find_secrets(last[place].text):
         probability = min(round(float(changes[place]), 3), DOUBT_MAX)
-        doubt = {"subject": speaker, "event": before[place].event_id, "probability": probability}
-        yield ExtractedItem("doubts", doubt | {"source_events": (said.event_id,)})
+        doubt = {"subject": speaker, "event": last[place].event_id, "probability": probability}
+        # It goes when either message is erased.
+        yield ExtractedItem("doubts", doubt | {"source_events": (said.event_id, last[place].event_id)})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.events import Event, message
@@ -143,7 +144,7 @@ def test_a_message_that_puts_the_one_before_right_brings_it_into_doubt(
     reader = partial(pair_reader, MESSAGES_MODEL, embedder)
     said = [Said("m1", "good morning"), Said("m2", earlier)]
     [(kind, item)] = corrected_messages("Ann", Said("m3", later), said, reader)
-    assert (kind, item["event"], item["source_events"]) == ("doubts", "m2", ("m3",))
+    assert (kind, item["event"], item["source_events"]) == ("doubts", "m2", ("m3", "m2"))
 
 
 @pytest.mark.parametrize(
@@ -169,16 +170,39 @@ def test_a_code_that_is_hidden_is_not_shown_by_its_correction(embedder: Sentence
     assert [*corrected_messages("Ann", later, [Said("m2", "the order is 7741#")], reader)] != []
 
 
-def test_a_message_without_words_changes_nothing(embedder: SentenceEmbedder) -> None:
-    reader = partial(pair_reader, MESSAGES_MODEL, embedder)
-    assert [*corrected_messages("Ann", Said("m3", " "), [Said("m2", "dentist on tuesday")], reader)] == []
-    assert [*corrected_messages("Ann", Said("m3", "thursday"), [Said("m2", "")], reader)] == []
-    assert [*corrected_messages("Ann", Said("m3", "thursday"), [], reader)] == []
+def test_extraction_brings_a_message_into_doubt_until_it_is_erased(tmp_path: Path) -> None:
+    said = [
+        message("supplier comes every tuesday, 40 boxes", id="m1", name="Ann", session_id="s1"),
+        message("*friday", id="m2", name="Ben", session_id="s1"),
+        message("*wednesday", id="m3", name="Ann", session_id="s1"),
+        message("*saturday", id="m4", name="Ann", session_id="s2"),
+    ]
+    with Recollect(tmp_path, workers=False) as memory:
+        memory.parts.vectors.embedder.start()
+        assert memory.parts.vectors.embedder.wait_ready(300)
+        for event in said:
+            memory.append("a", event)
+            memory.settle("a")
+        doubts = [doubt for event in events_of(memory) for doubt in event.get("doubts", ())]
+        assert [(doubt["event"], doubt["source_events"]) for doubt in doubts] == [("m1", ["m3", "m1"])]
+        memory.erase("a", event_ids=["m1"])
+        memory.settle("a")
+        assert not any("m1" in str(event) for event in events_of(memory))
+
+
+def events_of(memory: Recollect) -> list[dict[str, Any]]:
+    return [event.data() for event in memory.parts.log.read("a", after=0, limit=100)]
 
 
 def test_a_message_is_read_with_the_last_two_of_its_speaker_in_the_session() -> None:
     at = datetime(2026, 1, 5, 10, tzinfo=UTC)
-    texts = [("a1", "Ann", "one"), ("b1", "Ben", "two"), ("a2", "Ann", "three"), ("a3", "Ann", "four")]
+    texts = [
+        ("a1", "Ann", "one"),
+        ("b1", "Ben", "two"),
+        ("a2", "Ann", "three"),
+        ("a3", "Ann", "four"),
+        ("a4", "Ann", ""),
+    ]
     turns = [EarlierTurn(id=id, role="user", speaker=speaker, text=text, sent_at=at) for id, speaker, text in texts]
     conversations = Conversations(lambda session_id: turns if session_id == "s1" else [])
     assert [said.event_id for said in conversations.of("s1").last_of("Ann")] == ["a2", "a3"]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from conversations import GIVEN_HELD_OUT, given_chats, lives, marked_chats
+from conversations import GIVEN, GIVEN_HELD_OUT, given_chats, lives, marked_chats
 from encoder import Part, train_encoder
 from labelled_pairs import LabelledPairs, ReadRelations, default_embedder, pairs_of_voices
 from labels import FOLDER, read_scenarios
@@ -27,7 +27,6 @@ from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import pair_reader
 from recollect.projections.projection_settings import CHANGES_MODEL
 
-GIVEN = Path(__file__).parents[4] / "shared" / "data"
 _HELD_OUT_VOICES = FOLDER.parent / "held-out"
 #: First letters of the voices of the third held-out file, which the reading encoder is trained on.
 _READ_VOICES = "fgh"

@@ -33,6 +33,8 @@ sys.path.append(str(Path(__file__).parents[1] / "relevance"))
 labelled_chats: Any = import_module("labelled_chats")
 given_conversations: Any = import_module("given_conversations")
 _FOLDER = Path(__file__).parent
+#: The folder of the given conversations.
+GIVEN = Path(__file__).parents[4] / "shared" / "data"
 MARKED = _FOLDER / "marked"
 #: Memories of FriendsQA that are read, and given conversations that are held out.
 _FRIENDS = tuple(f"friendsqa-{number}" for number in range(8))

@@ -66,8 +66,11 @@ def report_messages(title: str, pairs: Sequence[MessagePair], read: ReadRelation
     texts = [(it.earlier, it.later) for it in near]
     changes = (change for some in groups(texts) for change in read(some)[:, CHANGES].sum(axis=1).tolist())
     likeliest: dict[tuple[str, int], tuple[float, bool]] = {}
+    changing = {(it.source, it.place) for it in near if it.relation != "none"}
     for it, change in zip(near, changes, strict=True):
         message = (it.source, it.place)
         likeliest[message] = max(likeliest.get(message, (0.0, False)), (change, it.relation != "none"))
-    rows = [*likeliest.values()]
+    # A message of which another pair is the likeliest one is missed.
+    missed = sum(not likeliest[message][1] for message in changing)
+    rows = [*likeliest.values(), *[(0.0, True)] * missed]
     report(title, np.array([change for change, _ in rows]), np.array([is_change for _, is_change in rows]))

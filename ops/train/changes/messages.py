@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=2 .venv/bin/python ops/train/changes/messages.py [--write] [--given FOLDER]
 
-Trains it on the marked chats and the given conversations (ten minutes), and prints what it finds in those that are held
+Trains it on the marked chats and the given conversations (12 minutes), and prints what it finds in those that are held
 out. Needs PyTorch, which comes with sentence-transformers, and the embedding model of the product.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from conversations import GIVEN_HELD_OUT
+from conversations import GIVEN, GIVEN_HELD_OUT
 from labelled_pairs import Floats
 from message_pairs import MessagePair, given_pairs, marked_pairs, report_messages
 
@@ -27,7 +27,6 @@ from recollect.projections import embeddings
 
 sys.path.append(str(Path(__file__).parents[1]))
 pair_encoder: Any = import_module("pair_encoder")
-GIVEN = Path(__file__).parents[4] / "shared" / "data"
 #: Times that a message which changes another one is seen in an epoch, and unrelated pairs of messages for each of them.
 _TIMES, _OTHERS = 2, 12
 

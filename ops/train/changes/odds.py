@@ -21,7 +21,7 @@ linear_model: Any = import_module("sklearn.linear_model")
 _FOLDS = 5
 #: Inverse strength of the L2 penalty.
 _PENALTY = 0.01
-_THRESHOLDS = (0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8)
+_THRESHOLDS = (0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 
 class Rows(NamedTuple):
