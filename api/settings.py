@@ -206,7 +206,8 @@ class RetrievalSettings(BaseModel):
     #: Milliseconds that one retrieval may take.
     retrieval_budget_ms: Annotated[float, Field(gt=0)] = RETRIEVAL_BUDGET_MS
     #: Seconds that the first retrievals of a Python process, and those over HTTP with `wait=true`, wait for the
-    #: embedding model; each of them embeds new messages first. 0: none waits, and only workers embed new messages.
+    #: embedding model and its first batch; each of them embeds new messages first. 0: none waits, and only workers
+    #: embed new messages.
     model_wait_seconds: Annotated[float, Field(ge=0, le=3_600)] = MODEL_WAIT_SECONDS
     #: Cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty for none.
     reranker: str = ""

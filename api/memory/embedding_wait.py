@@ -18,7 +18,9 @@ class EmbeddingWait:
 
     While the model loads, retrievals wait for it until `model_wait_seconds` after the first one, so a model that takes
     minutes to download delays a process once. When the model is ready, a retrieval embeds the messages that have no
-    vectors yet, within a second time budget as long as its own; a batch that has begun is completed.
+    vectors yet, within a second time budget as long as its own; a batch that has begun is completed. Until those
+    `model_wait_seconds` are over, it also waits for the batch of another thread: the first batch of a process can take
+    seconds, since libraries and weights are still being loaded.
     """
 
     def __init__(self, parts: MemoryParts) -> None:
@@ -41,10 +43,11 @@ class EmbeddingWait:
         except Exception:
             _logger.debug("the retriever could not be prepared for the model", exc_info=True)
         deadline = time.monotonic() + self._parts.settings.retrieval.retrieval_budget_ms / 1_000
+        wait_until = time.monotonic() + self._model_seconds_left(wait_seconds)
         for namespace in namespaces:
             try:
                 self._parts.read_models.catch_up(namespace, deadline=deadline)
-                vectors.embed_new(namespace, deadline=deadline)
+                vectors.embed_new(namespace, deadline=deadline, wait_until=wait_until)
             except Exception:
                 # The retrieval that follows meets the same error, and names it in `degraded`.
                 _logger.debug(

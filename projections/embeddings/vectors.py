@@ -123,6 +123,7 @@ class Vectors:
         on_progress: OnProgress | None = None,
         stop: threading.Event | None = None,
         deadline: float = math.inf,
+        wait_until: float = -math.inf,
     ) -> int:
         """Embed the episodes and the knowledge that have no vectors yet; return the number of episodes embedded.
 
@@ -133,12 +134,13 @@ class Vectors:
             stop: when set, the work ends after the current batch.
             deadline: `time.monotonic()` seconds after which no further batch begins; until then the call waits for
                 another thread that embeds.
+            wait_until: the same seconds, until which it waits for that thread, if they are later than `deadline`.
         """
         done = 0
         while self.embedder.state == "ready" and time.monotonic() < deadline:
             if self._closed or (stop is not None and stop.is_set()):
                 break
-            with self._embed_lock.locked(deadline - time.monotonic()) as is_held:
+            with self._embed_lock.locked(max(deadline, wait_until) - time.monotonic()) as is_held:
                 if not is_held:
                     return done
                 started = time.perf_counter()

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.settings import Settings, load_settings
 from recollect.events.catalogue import Message, MessageAdded
 from recollect.events.errors import InvalidInput
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.vectors import Vectors
 
 
@@ -114,6 +116,38 @@ def test_a_model_that_does_not_become_ready_is_waited_for_once(tmp_path: Path) -
     # The rounding of a clock that counts from the start of the machine is about a nanosecond.
     assert 0 < first <= 0.05 + 1e-6
     assert second == 0
+
+
+@pytest.mark.parametrize(("model_wait_seconds", "waits"), [(60.0, True), (0.001, False)])
+def test_the_first_batch_of_another_thread_is_waited_for_as_long_as_the_model(
+    tmp_path: Path, model_wait_seconds: float, waits: bool
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class SlowEmbedder(HashingEmbedder):
+        def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+            if threading.current_thread() is not threading.main_thread():
+                begun.set()
+                assert go_on.wait(30)
+            return super().embed_tokens(stretches)
+
+    one = load_settings(
+        data=tmp_path, embedding_model="none", model_wait_seconds=model_wait_seconds, retrieval_budget_ms=50
+    )
+    with Recollect(settings=one, workers=False) as memory:
+        memory.append("ann", message("swordfish"))
+        memory.parts.read_models.catch_up("ann")
+        vectors = Vectors(tmp_path, memory.parts.read_models, SlowEmbedder())
+        ready: Any = SimpleNamespace(vectors=lambda: vectors)
+        other = threading.Thread(target=vectors.embed_new, args=("ann",))
+        other.start()
+        assert begun.wait(30)
+        if waits:
+            threading.Timer(0.3, go_on.set).start()
+        EmbeddingWait(replace(memory.parts, active_model=ready)).wait(["ann"])
+        assert go_on.is_set() == waits
+        go_on.set()
+        other.join()
 
 
 def test_a_list_that_does_not_exist_is_refused_with_the_names_of_those_that_do(tmp_path: Path) -> None:
