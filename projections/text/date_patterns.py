@@ -23,13 +23,22 @@ from recollect.projections.text.unspaced_date_patterns import STROKED, YEAR, Row
 _AROUND_CHARS = 48
 #: A longer range, such as `the last 999 years`, is not a date.
 _LONGEST = timedelta(days=36_525)
-#: Figures of dates: years, days with their ending, quarters, decades, and numbers with a sign between.
-_FIGURES = re.compile(r"\b(?:(?:19|20)\d\d|\d{1,2}[./]\d|\d\d?(?:st|nd|rd|th|\.(?!\S))(?!\w)|\d\d['’]?s\b|q[1-4]\b)")
+_ROMANCE = ("es", "fr", "it", "pt")
+#: What stands before a day in these languages: `le 12`, `desde el 8`, `no dia 5`.
+_ROMANCE_DAY = "(?:el|le|il|dia|al|au|du|del|dal)"
+#: Figures of dates: days behind such a word, years, days with their ending, quarters, decades, and numbers with a sign between.
+_FIGURES = re.compile(
+    rf"\b(?:{_ROMANCE_DAY} \d\d?\b|(?:19|20)\d\d|\d\d?[./]\d|\d\d?(?:st|nd|rd|th|\.(?!\S))(?!\w)|\d\d['’]?s\b|q[1-4]\b)"
+)
 _TOKEN = re.compile(r"[^\W\d_]+")
 #: The groups that need a word of their class near: a pattern is not tried where the text has none.
 _CLASSES = ("weekday", "month", "unit", "season", "holiday", "offset")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[а-яА-Я]")
+
+
+#: The end of the kinds that no word tells from other words.
+_ALONE = ".alone"
 
 
 class Pattern(NamedTuple):
@@ -42,6 +51,11 @@ class Pattern(NamedTuple):
     #: The classes of words that it needs.
     classes: frozenset[str]
 
+    @property
+    def is_alone(self) -> bool:
+        """Return whether no word says that it is a date, as in `dentist 19th`: only an encoder can tell."""
+        return self.kind.endswith(_ALONE)
+
 
 class Reading(NamedTuple):
     """An expression in a text with the ranges that it may mean."""
@@ -51,6 +65,11 @@ class Reading(NamedTuple):
     end: int
     expression: Expression
     candidates: tuple[Range, ...]
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether only an encoder can tell that it is a date."""
+        return self.kind.endswith(_ALONE)
 
 
 def possible_dates(text: str, sent_at: datetime, language: Language | None = None) -> list[Reading]:
@@ -65,11 +84,13 @@ def possible_dates(text: str, sent_at: datetime, language: Language | None = Non
     taken = bytearray(len(text))
     readings: list[Reading] = []
     anchors = list(_anchors(folded))
-    for name in _languages(text, anchors, language):
-        table = _compiled(name)
-        for start, end, classes in _stretches(folded, anchors, name):
-            for row in table:
-                if row.classes <= classes:
+    languages = _languages(text, anchors, language)
+    stretches = [(name, stretch) for name in languages for stretch in _stretches(folded, anchors, name)]
+    # What stands alone in one language may be a part of a date in another: `dia 12` of `dia 12 de novembro`.
+    for is_alone in (False, True):
+        for name, (start, end, classes) in stretches:
+            for row in _compiled(name):
+                if row.classes <= classes and row.is_alone == is_alone:
                     _match(row, Expression, (folded, start, end), DATE_WORDS[name], sent_at, taken, readings)
     readings.sort(key=lambda reading: reading.start)
     return readings
@@ -248,7 +269,7 @@ _ENGLISH: tuple[Row, ...] = (
     ("weeks.ago", rf"{_COUNT} {_UNIT} ago,? (?:on )?{_WEEKDAY}", meanings.weekday_and_weeks(-1)),
     ("day.exact", r"(?P<offset>today|tomorrow) (?P<unit>week)", meanings.day_away(1)),
     ("day", r"(?:the )?(?P<offset>day before yesterday|day after tomorrow)", meanings.offset),
-    ("day", rf"(?P<offset>yesterday|tomorrow|tmrw){_TIME_OF_DAY}", meanings.offset),
+    ("day", rf"(?P<offset>yesterday|tomorrow|tmrw|tmr){_TIME_OF_DAY}", meanings.offset),
     ("night", r"(?P<offset>last night)", meanings.offset),
     ("day", r"(?:earlier |later )?(?P<offset>today|tonight)", meanings.offset),
     ("day", r"this (?P<offset>morning|afternoon|evening)", meanings.offset),
@@ -316,6 +337,8 @@ _ENGLISH: tuple[Row, ...] = (
     ("decade", r"(?:in |during |from )?the (?P<decade>(?:19|20)\d0|[5-9]0)'?s", meanings.decade),
     ("years", rf"(?:from|between) (?P<first>(?:19|20)\d\d){_AND}{YEAR}", meanings.years),
     ("year", rf"(?:{_IN}|back in|as of) {YEAR}", meanings.year),
+    ("weekday.alone", r"(?P<weekday>mon|wed|sat|sun)", meanings.weekday),
+    ("day.of.month.alone", _ORDINAL, meanings.day_of_month),
 )  # fmt: skip
 
 
@@ -373,6 +396,7 @@ def _spaced(words: DateWords) -> list[Row]:
         ("weekend", rf"(?:am|a la|le|en|nel|in het|w|в|на) (?P<unit>{any_of(word for word, unit in words.units.items() if unit == 'weekend')})", meanings.weekend),
         ("weekday.on", rf"{on} {weekday}", meanings.weekday),
         ("weekday", weekday, meanings.weekday),
+        *([("day.of.month.alone", rf"{_ROMANCE_DAY} (?P<day>[0-3]?\d)(?! ?[\d%€:]|[.,]\d)", meanings.day_of_month)] if words.language in _ROMANCE else []),
     ]  # fmt: skip
 
 

@@ -152,18 +152,20 @@ def read_dates(
     except OverflowError:
         # At an end of the calendar.
         return []
-    dates: list[ReadDate] = []
-    is_unshown = unshown(text, readings)
     vectors = None
     if read_windows is not None and 0 < len(readings) <= _WINDOWS_MAX:
         vectors = read_windows([window_of(text, reading) for reading in readings])
+    if vectors is None:
+        readings = [reading for reading in readings if not reading.is_alone]
+    dates: list[ReadDate] = []
+    is_unshown = unshown(text, readings)
     for place, reading in enumerate(readings):
         scores = _scores(text, reading, readings, None if vectors is None else vectors[place])
         if leaning:
             scores += _leaning(reading, leaning)
         odds = np.exp(scores - scores.max())
         probabilities = (odds / odds.sum())[1:]
-        if is_unshown(place):
+        if is_unshown(place) or reading.is_alone:
             probabilities *= _UNSHOWN
         candidates = sorted(zip(probabilities, reading.candidates, strict=True), key=lambda pair: (-pair[0], pair[1]))
         kept = tuple(

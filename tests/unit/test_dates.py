@@ -220,6 +220,18 @@ def test_an_expression_of_time_has_the_range_that_it_means_first(
     assert reading.candidates[0] == (date(*start), date(*end))
 
 
+@pytest.mark.parametrize("text", ["dentist 19th", "see you mon", "el examen es el 8 por la tarde"])
+def test_a_short_form_is_no_date_by_the_words_alone(text: str) -> None:
+    [reading] = possible_dates(text, _ASKED)
+    assert reading.is_alone
+    assert read_dates(text, _ASKED) == []
+
+
+def test_a_short_form_of_one_language_does_not_hide_a_date_of_another() -> None:
+    [reading] = possible_dates("A consulta ficou para o dia 12 de novembro.", _ASKED)
+    assert reading.kind == "monthday"
+
+
 @pytest.mark.parametrize(
     ("name", "days"),
     [("easter", {2024: (3, 29), 2025: (4, 18), 2026: (4, 3)}), ("thanksgiving", {2024: (11, 28), 2026: (11, 26)})],

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
 import numpy as np
-from label_files import LabelledText
+from label_files import Label, LabelledText
 from numpy.typing import NDArray
 
 from recollect.projections.text.calendar_ranges import Range
@@ -19,6 +20,8 @@ Matrix = NDArray[np.float64]
 _UNLABELLED_WEIGHT = 0.5
 #: Days between the beginnings and the ends of two ranges that mean the same.
 _NEAR_DAYS = 4
+#: Days of a range, at most, one day of which means the same.
+_SHORT_DAYS = 10
 
 
 class Expression(NamedTuple):
@@ -43,12 +46,18 @@ class Expression(NamedTuple):
         return f"{self.said} {text[:start]}[{text[start:end]}]{text[end:]}"
 
 
-def expressions_of(texts: list[LabelledText], weight: float = 1.0) -> tuple[list[Expression], int]:
-    """Return the expressions of the texts, each with a weight, and the number of sure dates without an expression."""
+def expressions_of(
+    texts: list[LabelledText], weight: float = 1.0, *, alone: bool = True
+) -> tuple[list[Expression], int]:
+    """Return the expressions of the texts, each with a weight, and the number of sure dates without an expression.
+
+    Parameters:
+        alone: with those that only an encoder reads, such as `dentist 19th`.
+    """
     expressions: list[Expression] = []
     missed = 0
     for number, item in enumerate(texts):
-        readings = possible_dates(item.text, item.said)
+        readings = [it for it in possible_dates(item.text, item.said) if alone or not it.is_alone]
         missed += sum(
             label.what == "sure"
             and not any(reading.start < label.end and label.start < reading.end for reading in readings)
@@ -58,11 +67,8 @@ def expressions_of(texts: list[LabelledText], weight: float = 1.0) -> tuple[list
             labels = [label for label in item.labels if reading.start < label.end and label.start < reading.end]
             if not labels and not item.complete:
                 continue
-            ranges = {span for label in labels for span in label.ranges}
             spans = [(first, last - timedelta(days=1)) for first, last in reading.candidates]
-            is_right = [span in ranges for span in spans]
-            if not any(is_right):
-                is_right = [is_near(span, ranges) for span in spans]
+            is_right = right_ranges(spans, labels, reading.end - reading.start)
             target = np.array([not any(is_right), *is_right], np.float64)
             target /= target.sum()
             what = labels[0].what if labels else "unlabelled"
@@ -83,10 +89,32 @@ def expressions_of(texts: list[LabelledText], weight: float = 1.0) -> tuple[list
     return expressions, missed
 
 
-def is_near(span: Range, ranges: set[Range]) -> bool:
-    """Return whether a range of days is almost one of the right ones, as that of `mid-May` is for another reader."""
+def right_ranges(spans: Sequence[Range], labels: Sequence[Label], length: int) -> list[bool]:
+    """Return which ranges of an expression are right: a label's, or else those that mean almost the same.
+
+    Parameters:
+        spans: first and last day of each range.
+        labels: those of the expression.
+        length: characters of the expression.
+    """
+    ranges = {span for label in labels for span in label.ranges}
+    # `from the 7th to the 18th` is one label, and two expressions with a day each.
+    ends = {day for label in labels if label.end - label.start > length for span in label.ranges for day in span}
+    is_right = [span in ranges for span in spans]
+    if not any(is_right):
+        is_right = [_is_near(span, ranges) or (span[0] == span[1] and span[0] in ends) for span in spans]
+    return is_right
+
+
+def _is_near(span: Range, ranges: set[Range]) -> bool:
+    """Return whether a range of days is almost one of the right ones for another reader.
+
+    That of `mid-May` may begin and end earlier; that of `Easter`, or `the end of June`, may be one day of the range.
+    """
     first, last = span
+    is_short = (last - first).days < _SHORT_DAYS
     return any(
-        max(abs((first - start).days), abs((last - end).days)) <= _NEAR_DAYS and last > first and end > start
+        (max(abs((first - start).days), abs((last - end).days)) <= _NEAR_DAYS and last > first and end > start)
+        or (is_short and first <= start and end <= last)
         for start, end in ranges
     )

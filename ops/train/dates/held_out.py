@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=2 .venv/bin/python ops/train/dates/held_out.py
 
-The figures of the model card. A range is right when it is that of a label, or begins and ends within four days of it.
+The figures of the model card. `expressions.right_ranges` says which ranges are right.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 
-from expressions import is_near
+from expressions import right_ranges
 from label_files import FOLDER, Label, LabelledText, read_labels
 
 from recollect.projections.embeddings.embedder import SentenceEmbedder
@@ -60,7 +60,7 @@ def is_right(date: ReadDate, label: Label) -> bool:
     """Return whether the most probable range of a date is that of a label."""
     top = date.candidates[0]
     span = top.start.date(), top.end.date() - timedelta(days=1)
-    return span in label.ranges or is_near(span, {*label.ranges})
+    return right_ranges([span], [label], len(date.words))[0]
 
 
 def print_counts(title: str, counts: Counter[str]) -> None:
