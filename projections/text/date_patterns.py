@@ -37,7 +37,7 @@ _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[а-яА-Я]")
 
 
-#: The end of the kinds that no word tells from other words.
+#: The end of the kinds of short forms, such as `19th` and `mon`.
 _ALONE = ".alone"
 
 
@@ -51,11 +51,6 @@ class Pattern(NamedTuple):
     #: The classes of words that it needs.
     classes: frozenset[str]
 
-    @property
-    def is_alone(self) -> bool:
-        """Return whether no word says that it is a date, as in `dentist 19th`: only an encoder can tell."""
-        return self.kind.endswith(_ALONE)
-
 
 class Reading(NamedTuple):
     """An expression in a text with the ranges that it may mean."""
@@ -68,7 +63,7 @@ class Reading(NamedTuple):
 
     @property
     def is_alone(self) -> bool:
-        """Return whether only an encoder can tell that it is a date."""
+        """Return whether no word says that it is a date, as in `dentist 19th`: only an encoder can tell."""
         return self.kind.endswith(_ALONE)
 
 
@@ -90,7 +85,7 @@ def possible_dates(text: str, sent_at: datetime, language: Language | None = Non
     for is_alone in (False, True):
         for name, (start, end, classes) in stretches:
             for row in _compiled(name):
-                if row.classes <= classes and row.is_alone == is_alone:
+                if row.kind.endswith(_ALONE) == is_alone and row.classes <= classes:
                     _match(row, Expression, (folded, start, end), DATE_WORDS[name], sent_at, taken, readings)
     readings.sort(key=lambda reading: reading.start)
     return readings

@@ -19,8 +19,9 @@ _FOLDER = Path(__file__).parents[2] / "ops" / "train" / "dates"
 _SHOWN_RIGHT_MIN, _ENCODER_SHOWN_RIGHT_MIN = 0.99, 0.98
 #: Of those that a reader of the text is sure of, how many are read right, shown or not, and how many are shown where an
 #: encoder reads them. The second and third writer wrote hard sentences; words alone are not fitted to the later ones.
+#: Of the marked chats (`own-6`), some dates are clear by the messages around only.
 _READ_RIGHT_MIN, _HARD_READ_RIGHT_MIN = 0.9, 0.84
-_SHOWN_MIN = 0.45
+_SHOWN_MIN, _CHATS_SHOWN_MIN = 0.5, 0.45
 _HARD = ("own-2", "own-3")
 _LATER = ("given-2", "own-4", "own-5", "own-6")
 _PATHS = sorted((_FOLDER / "labels").glob("*.jsonl"))
@@ -52,7 +53,8 @@ def test_held_out_dates_are_read_and_shown_right_by_the_encoder(
     counts = _counts(path, window_reader(embedder), monkeypatch)
     read_min = _HARD_READ_RIGHT_MIN if path.name.startswith(_HARD) else _READ_RIGHT_MIN
     assert counts.shown_right >= _ENCODER_SHOWN_RIGHT_MIN * counts.shown, counts.wrong
-    assert counts.shown >= _SHOWN_MIN * counts.sure, counts
+    shown_min = _CHATS_SHOWN_MIN if path.name.startswith("own-6") else _SHOWN_MIN
+    assert counts.shown >= shown_min * counts.sure, counts
     assert counts.read >= read_min * counts.sure, counts
 
 
