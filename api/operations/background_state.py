@@ -61,8 +61,9 @@ def background_state(
     """Return the state of the background work. An unreachable log or broker is reported, not raised.
 
     Parameters:
-        on_step: called with `disk`, `log` and `broker` before each is asked, any of which may hang.
-        scans: whether namespaces are compared with the log; otherwise it is only asked whether it can be read.
+        on_step: called with `disk`, `broker` and `log` before each is asked, any of which may hang, and with `backlog`
+            before namespaces are compared with the log.
+        scans: whether namespaces are compared with the log.
     """
     scan, log_problem, broker_problem = _NO_SCAN, None, None
     queues, runs, heartbeats, dead_letters = dict[str, int](), list[Run](), list[Heartbeat](), list[DeadLetter]()
@@ -79,10 +80,10 @@ def background_state(
         broker_problem = f"broker: {type(error).__name__}: {error}"
     on_step("log")
     try:
+        parts.log.heads(limit=1)
         if scans:
+            on_step("backlog")
             scan = parts.backlog.scan(_BACKLOGS_MAX)
-        else:
-            parts.log.heads(limit=1)
     except RecollectError as error:
         log_problem = f"log: {error}"
     return BackgroundState(

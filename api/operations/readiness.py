@@ -15,6 +15,9 @@ from recollect.projections.schema.schema import SCHEMA_VERSION
 
 #: Seconds after which a state is too old to rely on: six checks.
 _AGE_SECONDS_MAX = 30.0
+#: Steps of a check without whose answer no request can be served. A server on a busy machine compares backlogs for
+#: seconds, and serves meanwhile.
+_NEEDED_PARTS = frozenset({"disk", "log"})
 
 
 def readiness(parts: MemoryParts, monitor: StateMonitor, *, needs_broker: bool = False) -> dict[str, Any]:
@@ -41,7 +44,7 @@ def readiness(parts: MemoryParts, monitor: StateMonitor, *, needs_broker: bool =
         if needs_broker and background.broker_problem is not None:
             checks["broker"] = "the broker does not answer"
     overdue = monitor.overdue()
-    if overdue is not None and (needs_broker or overdue[0] != "broker"):
+    if overdue is not None and overdue[0] in _NEEDED_PARTS | ({"broker"} if needs_broker else set[str]()):
         checks.setdefault(overdue[0], f"no answer for {overdue[1]:.0f} s")
     if has_append_failed(parts):
         checks.setdefault("log", "the last append failed")

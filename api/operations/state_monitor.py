@@ -35,7 +35,7 @@ _WAIT_SECONDS = 0.05
 _FIRST_SECONDS = 2.0
 #: Seconds between two looks of a request at the check.
 _STEP_SECONDS = 0.004
-#: Seconds after which a check that has not ended is a problem.
+#: Seconds after which a step of a check that has not ended is a problem.
 SLOW_SECONDS = 2.0
 #: Seconds of each check for counting the bytes of files.
 _COUNT_SECONDS = 0.02
@@ -76,8 +76,10 @@ class StateMonitor:
         #: The numbers of the checks that began and ended.
         self._begun = 0
         self._ended = 0
-        #: When the present check began, in monotonic seconds, and the step it is at; None between two checks.
-        self._running: tuple[float, str] | None = None
+        #: When the present check began, in monotonic seconds; None between two checks.
+        self._running_since: float | None = None
+        #: The step that the present check is at, and when it began; None between two checks.
+        self._step: tuple[str, float] | None = None
         self.state: CheckedState | None = None
 
     async def latest(self) -> CheckedState | None:
@@ -90,9 +92,9 @@ class StateMonitor:
             # A check that is running may have read the log before this request.
             wanted = self._begun + 1
         self._wake.set()
-        running = self._running
+        since = self._running_since
         # A check that takes longer than that, such as one that hangs, is not waited for.
-        if self.state is None or running is None or time.monotonic() - running[0] < _WAIT_SECONDS:
+        if self.state is None or since is None or time.monotonic() - since < _WAIT_SECONDS:
             await self._wait_for(wanted)
         return self.state
 
@@ -104,12 +106,12 @@ class StateMonitor:
         return self.state
 
     def overdue(self) -> tuple[str, float] | None:
-        """Return what the present check waits for, and for how many seconds, when these are too many."""
-        running = self._running
-        if running is None:
+        """Return the step that the present check is at, and for how many seconds, when these are too many."""
+        step = self._step
+        if step is None:
             return None
-        seconds = time.monotonic() - running[0]
-        return (running[1], seconds) if seconds > SLOW_SECONDS else None
+        seconds = time.monotonic() - step[1]
+        return (step[0], seconds) if seconds > SLOW_SECONDS else None
 
     def stop(self) -> None:
         """End the thread after its check; one that hangs ends with the process."""
@@ -143,13 +145,13 @@ class StateMonitor:
                 self._begun += 1
             number = self._begun
             cpu_started = time.thread_time()
-            self._running = (time.monotonic(), "start")
+            self._running_since = time.monotonic()
             try:
                 self.state = self._check()
             except Exception:
                 # The next check may succeed; until then the state gets old, which readiness reports.
                 _logger.warning("the state could not be read", exc_info=True)
-            self._running = None
+            self._running_since = self._step = None
             self._ended = number
             self._wake.wait(self._rest_seconds(time.thread_time() - cpu_started))
 
@@ -174,8 +176,7 @@ class StateMonitor:
         )
 
     def _on_step(self, step: str) -> None:
-        started = self._running[0] if self._running else time.monotonic()
-        self._running = (started, step)
+        self._step = (step, time.monotonic())
 
 
 def open_files(parts: MemoryParts) -> int:

@@ -20,6 +20,7 @@ from support.command_line import recollect
 from support.events import message
 from support.postgres import PostgresServer, new_database
 from support.server import Server, begin, serving
+from support.waiting import eventually
 
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log
@@ -28,6 +29,8 @@ from recollect.projections.read_models.layout import generations, namespace_fold
 _CLIENTS = 8
 _NAMESPACES = ("a", "b", "c")
 _BATCH_SIZES = (1, 1, 3, 20)
+#: Acknowledged events of a round, at least, before something dies: a busy machine lets clients wait for seconds.
+_APPENDS_BEFORE_HARM = 5
 #: Rounds on one data folder; then verify, replay --check and a new one, so that the checks stay short.
 _ROUNDS_A_FOLDER = 20
 
@@ -169,6 +172,14 @@ def appending(server: Server, name: str, *, clients: int, pause_seconds: float =
             thread.stop()
 
 
+def wait_for_appends(clients: list[Client]) -> None:
+    eventually(
+        lambda: sum(len(events) for client in clients for events in client.acknowledged.values())
+        >= _APPENDS_BEFORE_HARM,
+        seconds_max=60.0,
+    )
+
+
 def test_no_acknowledged_event_is_lost_by_kill_9(
     backend: tuple[Callable[[Path], str], Harm],
     tmp_path: Path,
@@ -187,13 +198,12 @@ def test_no_acknowledged_event_is_lost_by_kill_9(
         for number in range(first, min(first + _ROUNDS_A_FOLDER, rounds)):
             with serving(folder) as server:
                 with appending(server, f"r{number}", clients=_CLIENTS) as clients:
+                    wait_for_appends(clients)
                     harm(server, random.Random(f"{seed} {number}"), number)
                 ledger.add(clients)
             ledger.assert_nothing_lost()
         assert_clean(folder)
         total += ledger.total
-    # Hundreds on an idle machine, a dozen where the server gets hardly any processor time before it is killed.
-    assert total > 4 * rounds
     print(f"{rounds} rounds: {total} acknowledged events, 0 lost, versions gapless, verify and replay --check clean")
 
 

@@ -125,6 +125,26 @@ def test_health_and_metrics_answer_while_the_log_hangs(house: Application, monke
     goes_on.set()
 
 
+def test_a_server_that_compares_backlogs_for_long_is_ready(house: Application, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ready(house)[0] == 200
+    compares, goes_on = threading.Event(), threading.Event()
+    scan = house.memory.parts.backlog.scan
+
+    def long_scan(*arguments: Any) -> Any:
+        compares.set()
+        goes_on.wait(60)
+        return scan(*arguments)
+
+    # One that gets hardly any processor time, or that opens very many namespaces.
+    monkeypatch.setattr(house.memory.parts.backlog, "scan", long_scan)
+    monkeypatch.setattr(state_monitor, "SLOW_SECONDS", 0.0)
+    house.http.get("/health")
+    assert compares.wait(60)
+    assert "the backlog has not answered" in house.http.get("/health").json()["problems"][0]
+    assert ready(house)[0] == 200
+    goes_on.set()
+
+
 def test_a_server_is_ready_soon_after_a_log_that_kept_it_waiting_is_back(
     house: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
