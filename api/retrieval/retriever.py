@@ -435,7 +435,7 @@ class Retriever:
         shares, words, tokens = self._settings.context_shares, context.query.words, request.budget_tokens
         lines = fit_to_budget(items, tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max)
         about_turn = (*answer.notes, *answer.state.observations)
-        observations = [secret_filter.text(line, is_own=owners.is_alone) for line in about_turn]
+        observations = [secret_filter.text(line, is_own=lambda: owners.is_alone) for line in about_turn]
         contents = [*(line.text for line in lines), *observations]
         part = random_part(self._fence_key, context.namespace, request.session_id, contents)
         occasion = replace(occasion, random_part=part)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from recollect.events.intake.asked_codes import ASKED_MIN, asked_probability
 from recollect.events.intake.secret_formats import Secret
 from recollect.events.intake.stated_secrets import SECRET_NAME
 
@@ -133,6 +134,14 @@ _SAME = tuple(
         "laptop computer pc notebook",
     )
 )
+#: What a question calls a code: its name, or just the number of a thing.
+_ASKED_NAME = re.compile(
+    rf"{SECRET_NAME.pattern}|(?<!\w)(?P<number>numbers?|digits|nummer|zahlen|n[uú]meros?|num[eé]ro|cifre)"
+    r"(?= (?:on|for|to|at|of|in|von|vom|f[uü]r|am|del?|da|do|du|para|pour|per)(?!\w))",
+    re.IGNORECASE,
+)
+#: A clause about what the sentence before it named: `its 7713 now`.
+_CONTINUES = re.compile(r"\s*(?:it|its|that|thats|this|new|now|c est|ahora|agora|adesso|jetzt|es ist|è|é)(?!\w)")
 _COMPOUND_ENDINGS = ("code", "pin", "passwort", "password", "kennwort", "kombination")
 
 
@@ -151,17 +160,20 @@ class SecretQuestion:
     """A query, and what it asks for."""
 
     def __init__(self, query: str) -> None:
+        self._query = query
         self._requests = tuple(_requests_in(_normalised(query))) if len(query) <= _CHARS_MAX else ()
 
-    @property
-    def asks(self) -> bool:
-        """Return whether the query asks for any password, PIN or code."""
-        return bool(self._requests)
-
     def requested(self, text: str, secrets: Sequence[Secret]) -> list[Secret]:
-        """Return those of the secrets of a text, in their order, that the query asks for."""
-        if not self._requests:
-            return []
+        """Return those of the secrets of a text, in their order, that the query asks for, or probably asks for."""
+        surely = self._surely_requested(text, secrets) if self._requests else ()
+        return [secret for secret in secrets if secret in surely or self._may_ask_for(text, secret)]
+
+    def _may_ask_for(self, text: str, secret: Secret) -> bool:
+        is_code = secret.kind in ("code", "pin") and len(self._query) <= _CHARS_MAX
+        return is_code and asked_probability(self._query, text, secret.start, secret.end) >= ASKED_MIN
+
+    def _surely_requested(self, text: str, secrets: Sequence[Secret]) -> list[Secret]:
+        """Return the secrets of a text that the words of the query ask for."""
         everywhere = _words(_normalised(_without(text, secrets)))
         clauses = zip(secrets, _clauses(text, secrets), strict=True)
         return [
@@ -202,9 +214,9 @@ def _normalised(text: str) -> str:
 def _requests_in(query: str) -> Iterator[_Request]:
     """Yield what a query asks for."""
     for clause in _CLAUSE.split(query):
-        for match in SECRET_NAME.finditer(clause):
+        for match in _ASKED_NAME.finditer(clause):
             request = _named(clause, match)
-            if request is None:
+            if request is None or (match.lastgroup == "number" and not request.words):
                 continue
             # `My gym locker, what's the combination?`
             others = () if request.words else _mentioned(query)
@@ -308,7 +320,10 @@ def _clauses(text: str, secrets: Sequence[Secret]) -> Iterator[str]:
     """Yield the words that belong to each secret of a text: its sentence, up to its neighbours."""
     place = 0
     for secret, following in zip(secrets, [*secrets[1:], None], strict=True):
-        begin = max([place, *(match.end() for match in _SENTENCE_END.finditer(text, place, secret.start))])
+        begins = [place, *(match.end() for match in _SENTENCE_END.finditer(text, place, secret.start))]
+        begin = begins[-1]
+        if len(begins) > 1 and _CONTINUES.match(_normalised(text[begin : secret.start])):
+            begin = begins[-2]
         limit = len(text) if following is None else following.start
         end = _SENTENCE_END.search(text, secret.end, limit)
         # What follows a secret up to the next one describes the next one, as a rule.

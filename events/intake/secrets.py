@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from recollect.events.intake.code_numbers import code_numbers
 from recollect.events.intake.secret_formats import Secret, secrets_by_format
 from recollect.events.intake.stated_secrets import stated_secrets
 
@@ -16,8 +17,21 @@ CREDENTIAL_KINDS = frozenset({"key", "token", "private key", "card", "card code"
 
 def find_secrets(text: str) -> list[Secret]:
     """Return the secrets of `text` in order, without overlaps: a form outweighs the words around it."""
+    return _apart((*secrets_by_format(text), *stated_secrets(text)))
+
+
+def probable_secrets(text: str) -> list[Secret]:
+    """Return the secrets of `text`, and the numbers that are probably codes: what is shown, and sent, without them.
+
+    A number that was never stored for that reason would be lost, so an append looks for the sure ones only.
+    """
+    return _apart((*find_secrets(text), *code_numbers(text)))
+
+
+def _apart(found: Iterable[Secret]) -> list[Secret]:
+    """Return secrets in their order, without those that overlap one before them."""
     secrets: list[Secret] = []
-    for secret in (*secrets_by_format(text), *stated_secrets(text)):
+    for secret in found:
         # In order and without overlaps, so only the two neighbours of its place can overlap it.
         place = bisect_left(secrets, secret)
         if (place == 0 or secrets[place - 1].end <= secret.start) and (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from recollect.events.intake.secrets import find_secrets
+from recollect.events.intake.secrets import probable_secrets
 from recollect.jobs.extraction.changes import DOUBT_MAX
 from recollect.jobs.extraction.comparison import CHANGES, pair_probabilities
 from recollect.jobs.extraction.conversation_state import Said
@@ -37,7 +37,7 @@ def corrected_messages(
     changes = pair_probabilities(read_pairs, _WEIGHTS)(texts)[:, CHANGES].sum(axis=1)
     place = int(changes.argmax())
     # `7714# careful` does not say that it is a code: it would be shown where the wrong one is hidden.
-    if changes[place] >= _DOUBTFUL_MIN and not find_secrets(last[place].text):
+    if changes[place] >= _DOUBTFUL_MIN and not probable_secrets(last[place].text):
         probability = min(round(float(changes[place]), 3), DOUBT_MAX)
         doubt = {"subject": speaker, "event": last[place].event_id, "probability": probability}
         # It goes when either message is erased.

@@ -33,6 +33,8 @@ from recollect.api.retrieval.understanding.answer_type import answer_types, coun
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
+from recollect.events.intake.asked_codes import asked_probability
+from recollect.events.intake.code_numbers import code_numbers
 from recollect.events.intake.recalled_context import strip_recalled
 from recollect.jobs.extraction.clauses import clauses
 from recollect.jobs.extraction.entity_names import named_entities
@@ -174,6 +176,8 @@ _READERS: dict[str, Callable[[str], object]] = {
     "times": lambda text: question_times(text, _NOW),
     "sentences": sentences,
     "clauses": clauses,
+    "code numbers": lambda text: [*code_numbers(text)],
+    "asked codes": lambda text: asked_probability("gate?", f"{text} 4471 {text}", len(text) + 1, len(text) + 5),
     "fence": strip_recalled,
     "one line": single_line,
     "names": lambda text: mentioned_names(text, ()),

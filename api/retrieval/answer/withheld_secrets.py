@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.intake.asked_secrets import SecretQuestion
 from recollect.events.intake.screening import SecretPolicies
 from recollect.events.intake.secret_formats import Secret
-from recollect.events.intake.secrets import find_secrets, redact
+from recollect.events.intake.secrets import probable_secrets, redact
 from recollect.events.storage.bounded_cache import BoundedCache
 
 #: Texts whose secrets are cached, about 200 bytes each: finding them takes half a millisecond in a long message.
@@ -36,11 +37,11 @@ class SecretFilter:
         self._question = SecretQuestion(query)
         self._owns = owns
 
-    def text(self, text: str, *, is_own: bool = True) -> str:
+    def text(self, text: str, *, is_own: Callable[[], bool] = lambda: True) -> str:
         """Return a text with marks in place of the secrets that are not shown.
 
         Parameters:
-            is_own: whether the one who asks stated it.
+            is_own: returns whether the one who asks stated it; asked only of a text with secrets.
         """
         if not (self._redacted or self._hidden):
             return text
@@ -48,7 +49,9 @@ class SecretFilter:
         if not secrets:
             return text
         marks = dict.fromkeys(self._redacted, "redacted") | dict.fromkeys(self._hidden, "hidden")
-        shown = set(self._question.requested(text, secrets)) if is_own else set[Secret]()
+        shown = set(self._question.requested(text, secrets))
+        if shown and not is_own():
+            shown = set[Secret]()
         withheld = [secret for secret in secrets if secret.kind in self._redacted or secret not in shown]
         return redact(text, withheld, marks)
 
@@ -58,20 +61,20 @@ class SecretFilter:
 
     def _item(self, item: Item) -> Item:
         """Return one item, and its sources, without the secrets that are not shown."""
-        is_own = self._is_own(item)
+        is_own = partial(self._is_own, item)
         text = self.text(item.text, is_own=is_own)
         short = None if item.short is None else self.text(item.short, is_own=is_own)
         sources = tuple(source._replace(text=self.text(source.text, is_own=is_own)) for source in item.sources)
         later = item.later
         if later is not None:
-            is_own = self._is_own(replace(item, kind="fact", source_events=(later.source_event,)))
+            is_own = partial(self._is_own, replace(item, kind="fact", source_events=(later.source_event,)))
             later = replace(later, text=self.text(later.text, is_own=is_own))
         if (text, short, sources, later) == (item.text, item.short, item.sources, item.later):
             return item
         return replace(item, text=text, short=short, sources=sources, later=later)
 
     def _is_own(self, item: Item) -> bool:
-        return not self._question.asks or self._owns is None or self._owns(item)
+        return self._owns is None or self._owns(item)
 
 
 def _secrets(text: str) -> Sequence[Secret]:
@@ -79,6 +82,6 @@ def _secrets(text: str) -> Sequence[Secret]:
     digest = blake2b(text.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()
     secrets = _cached_secrets.get(digest)
     if secrets is None:
-        secrets = tuple(find_secrets(text))
+        secrets = tuple(probable_secrets(text))
         _cached_secrets.put(digest, secrets)
     return secrets

@@ -1,0 +1,96 @@
+"""Code numbers: finds the numbers that open a door, an alarm or a phone, by the words around them.
+
+`gate's 4471`, `alarm changed, its 7713 now`: most codes are told without the word. A logit over the form of a number
+and the words near it says how probable it is that it gives access; `ops/train/codes` learns its weights.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+from recollect.events.intake.secret_formats import Secret
+
+#: The probability from which a number is a code: see the model card.
+CODE_MIN = 0.6
+#: What may be a code: three to eight digits, with a few letters, `*` or `#`; or groups of digits, `4-4-7-1`. No years,
+#: whose words are the same too often, and no amounts, `15 000`, `R5200`.
+_NUMBER = re.compile(
+    r"(?<![\w.,:/€$£@+*#-])(?!(?:1[5-9]|20)\d\d(?![\w*#]))(?!\d{1,3} 000)[*#]{0,2}"
+    r"(?:\d(?:[ -]\d){2,7}|\d{3}[ -]\d{3}"
+    r"|\d{2}(?:[ -]\d{2}){2,3}|(?:(?!R\d)[A-Za-z]{1,6}-?)?\d{3,8}[A-Za-z]{0,2}|\d{1,4}[A-Za-z]\d{1,4})[*#]{0,2}"
+    r"(?![\w€$£%@]|[.,:/-]\d)"
+)
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]|\n")
+#: Characters on each side of a number whose words are read, words next to it whose order counts, and those near it.
+_AROUND_CHARS = 120
+_NEXT_WORDS, _NEAR_WORDS = 2, 20
+#: Characters of the parts of a word: `schloss` of `fahrradschloss`.
+_PART_CHARS = 5
+#: Numbers of a text that are read: a table has thousands.
+_NUMBERS_MAX = 40
+
+
+def code_numbers(text: str) -> Iterator[Secret]:
+    """Yield the numbers of a text that are probably codes."""
+    for count, match in enumerate(_NUMBER.finditer(text)):
+        if count == _NUMBERS_MAX:
+            return
+        if probability(inputs_of(text, match)) >= CODE_MIN:
+            yield Secret(*match.span(), "code")
+
+
+def possible_codes(text: str) -> Iterator[re.Match[str]]:
+    """Yield what may be a code."""
+    yield from _NUMBER.finditer(text)
+
+
+def probability(inputs: set[str]) -> float:
+    """Return the probability that a number with these inputs is a code."""
+    weights = _weights()
+    return 1 / (1 + math.exp(-sum(weights.get(name, 0.0) for name in inputs)))
+
+
+def inputs_of(text: str, match: re.Match[str]) -> set[str]:
+    """Return the names of the inputs of a number: its form, and the words around it."""
+    start, end = match.span()
+    before = _TOKEN.findall(text[max(0, start - _AROUND_CHARS) : start].lower().replace("’", "'"))
+    after = _TOKEN.findall(text[end : end + _AROUND_CHARS].lower().replace("’", "'"))
+    return {"any", *_form(match.group()), *_words(before[::-1], "before"), *_words(after, "after")}
+
+
+def _form(number: str) -> Iterator[str]:
+    digits = [char for char in number if char.isdigit()]
+    yield f"digits={len(digits)}"
+    if digits[0] == "0":
+        yield "zero"
+    if any(char.isalpha() for char in number):
+        yield "letters"
+    if number[0] in "*#" or number[-1] in "*#":
+        yield "mark"
+    if any(char in " .-" for char in number):
+        yield "grouped"
+    if len(number) == 4 and number[:2] in ("19", "20"):
+        yield "year"
+
+
+def _words(words: list[str], side: str) -> Iterator[str]:
+    """Yield the inputs of the words on one side of a number, the nearest first."""
+    shown = ["0" if word.isdigit() else word for word in words]
+    for place in range(_NEXT_WORDS):
+        yield f"{side}{place}={shown[place] if place < len(shown) else ''}"
+    yield f"{side}0,1={' '.join(shown[:2])}"
+    for word in shown[:_NEAR_WORDS]:
+        yield f"near={word}"
+        if len(word) > _PART_CHARS:
+            yield f"part={word[:_PART_CHARS]}"
+            yield f"part={word[-_PART_CHARS:]}"
+
+
+@cache
+def _weights() -> dict[str, float]:
+    return json.loads(files(__package__).joinpath("code_number_weights.json").read_text(encoding="utf-8"))["weights"]
