@@ -93,7 +93,7 @@ def inputs_of(query: str, text: str, start: int, end: int, common: Collection[st
 def _clauses(before: str, after: str) -> tuple[set[str], set[str]]:
     """Return the words of the clause before that of a code, and those of its own."""
     *earlier, first = _CLAUSE_END.split(before)
-    previous = next((words for part in reversed(earlier) if (words := words_of(part))), [])
+    previous = next((words for part in reversed(earlier) if (words := words_of(part))), list[str]())
     return {*previous}, {*words_of(first), *words_of(_CLAUSE_END.split(after, maxsplit=1)[0])}
 
 

@@ -177,6 +177,7 @@ def _extract_items(
         # Who talks alone talks to an assistant whose answers are not recorded.
         conversation.has_assistant |= has_assistant or (len(speakers) == 1 and conversation.is_alone(message.speaker))
         items += _extract_by_rules(namespace, message, partial(extract, message, before, conversation=conversation))
+        conversation.name_days(message.text, message.sent_at)
         # An event with several turns has no message that a doubt could name.
         if not message.is_assistant and message.has_places:
             said = Said(message.event_id, message.text)

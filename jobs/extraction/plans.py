@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.clauses import clauses
 from recollect.projections.text.date_bounds import is_last_day, may_have_last_day
-from recollect.projections.text.date_reading import ReadDate, ReadWindows, read_dates
+from recollect.projections.text.date_reading import ReadDate, read_dates
 
+#: Returns the dates of a text.
+FindDates = Callable[[str], Sequence[ReadDate]]
 #: Predicates of plans, and of appointments whose object is a day; birthdays come again.
 _PLAN = re.compile(
     r"(?:is|are|am|was) \w{2,20}ing\b|(?:plans|needs|wants|hopes|intends|wishes|has|is going|is about|decided) to\b"
@@ -43,13 +45,13 @@ def begins(text: str) -> int | None:
     return None if match is None else match.start()
 
 
-def end_plan(item: dict[str, Any], sent_at: datetime, read_windows: ReadWindows | None = None) -> None:
+def end_plan(item: dict[str, Any], sent_at: datetime, find_dates: FindDates | None = None) -> None:
     """Set the end of a plan or an appointment with a future date: after it, only the message says what was planned.
 
     A statement of any kind ends with the day until which it says that it holds: `my sister is staying until Sunday`.
 
     Parameters:
-        read_windows: as in `read_dates`.
+        find_dates: reads the dates of a text that is said then; None: `read_dates`, by the words alone.
     """
     predicate, words = item["predicate"], item["object"]
     if "valid_until" in item or _BEGINS.search(f"{predicate} {words}") is not None:
@@ -63,7 +65,7 @@ def end_plan(item: dict[str, Any], sent_at: datetime, read_windows: ReadWindows 
     )
     if not is_plan and not (is_one_clause and may_have_last_day(words)):
         return
-    dates = read_dates(words, sent_at, read_windows=read_windows)
+    dates = read_dates(words, sent_at) if find_dates is None else find_dates(words)
     if not is_plan:
         dates = [date for date in dates if is_last_day(words, date.position, date.words)]
     end = _latest_end(dates, _TASK_DATE_MIN if item.get("type") == "task" else DATE_MIN)

@@ -20,7 +20,7 @@ from recollect.jobs.extraction.future_statements import until_its_day
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import is_namesake, people
-from recollect.jobs.extraction.plans import end_plan
+from recollect.jobs.extraction.plans import FindDates, end_plan
 from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.rules import RuleMatch, matches, predicate_of, relation_and_name, subject_name
 from recollect.jobs.extraction.sentences import Sentence, sentences
@@ -125,8 +125,7 @@ def extract_by_rules(
 
     Parameters:
         before: earlier statements, oldest first, which corrections may refer to; new facts are appended to it.
-        seconds_max: processor time of this thread, checked every `_SENTENCES_TIMED` sentences. It is not wall-clock time, so that a
-            busy machine extracts the same items.
+        seconds_max: processor time of this thread, checked every `_SENTENCES_TIMED` sentences; a busy machine extracts the same.
         conversation: the state of the session, which the message changes; None: the message stands alone.
         embed: returns the embeddings of sentences; None: words decide alone what is worth keeping.
         vectors: of texts, for the comparison of a sentence with earlier statements; None: its words decide.
@@ -136,11 +135,12 @@ def extract_by_rules(
     Raises:
         ExtractionTimeout: the processor time is used up.
     """
-    is_long = len(message.text) > _TIMED_CHARS_MIN
-    end = time.thread_time() + seconds_max if is_long else 0.0
+    end = time.thread_time() + seconds_max if len(message.text) > _TIMED_CHARS_MIN else None
     event_text = message.text
     message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
-    yield from _dates(message, read_windows)
+    earlier = () if conversation is None else conversation.earlier_days
+    find_dates = partial(read_dates, sent_at=message.sent_at, read_windows=read_windows, earlier=earlier)
+    yield from _dates(message, find_dates)
     if message.is_assistant:
         return
     own = own_words(message.text, message.speaker)
@@ -154,7 +154,7 @@ def extract_by_rules(
     )
     takes_back = [*(_TAKES_BACK.search(it.text) is not None for it in message_sentences), False]
     for index, sentence in enumerate(message_sentences):
-        if is_long and index % _SENTENCES_TIMED == 0 and time.thread_time() > end:
+        if end is not None and index % _SENTENCES_TIMED == 0 and time.thread_time() > end:
             raise ExtractionTimeout
         if takes_back[index] or takes_back[index + 1]:
             continue
@@ -176,7 +176,7 @@ def extract_by_rules(
         items += _statements(message, event_text, sentence.said, read[index], items)
         for extracted in items:
             if extracted.kind == "facts":
-                end_plan(extracted.item, message.sent_at, read_windows)
+                end_plan(extracted.item, message.sent_at, find_dates)
             if extracted.kind in ("facts", "preferences", "relationships"):
                 before.append(_statement(message, extracted))
             yield extracted
@@ -189,9 +189,9 @@ def _questions(message: IncomingMessage, said: Iterable[Sentence]) -> Iterator[E
             yield ExtractedItem("questions", {"source_event": message.event_id, "text": sentence.text + "?"})
 
 
-def _dates(message: IncomingMessage, read_windows: ReadWindows | None) -> Iterator[ExtractedItem]:
+def _dates(message: IncomingMessage, find_dates: FindDates) -> Iterator[ExtractedItem]:
     """Yield the dates that a message mentions: every range that its words may mean, with its probability."""
-    for date in read_dates(message.text, message.sent_at, read_windows=read_windows):
+    for date in find_dates(message.text):
         for start, end, probability in date.candidates:
             if probability >= _DATE_PROBABILITY_MIN:
                 item = {"source_event": message.event_id, "text": date.words, "start": start, "end": end}

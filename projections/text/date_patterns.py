@@ -16,6 +16,7 @@ from recollect.projections.text.calendar_ranges import HOLIDAYS, SEASONS, Range
 from recollect.projections.text.date_meanings import Expression, Meaning
 from recollect.projections.text.date_words import DATE_WORDS, UNSPACED, DateWords, any_of
 from recollect.projections.text.folding import fold, folded_pattern
+from recollect.projections.text.function_words import GERMAN_STOP_WORDS
 from recollect.projections.text.sentence_language import Language, language_of
 from recollect.projections.text.unspaced_date_patterns import STROKED, YEAR, Row, unspaced_rows
 
@@ -79,7 +80,7 @@ def possible_dates(text: str, sent_at: datetime, language: Language | None = Non
     taken = bytearray(len(text))
     readings: list[Reading] = []
     anchors = list(_anchors(folded))
-    languages = _languages(text, anchors, language)
+    languages = _languages(text, folded, anchors, language)
     stretches = [(name, stretch) for name in languages for stretch in _stretches(folded, anchors, name)]
     # What stands alone in one language may be a part of a date in another: `dia 12` of `dia 12 de novembro`.
     for is_alone in (False, True):
@@ -141,15 +142,21 @@ def _anchors(folded: str) -> Iterator[_Anchor]:
         yield _Anchor(figures.start(), figures.end(), {})
 
 
-def _languages(text: str, anchors: Sequence[_Anchor], language: Language | None) -> list[str]:
+def _languages(text: str, folded: str, anchors: Sequence[_Anchor], language: Language | None) -> list[str]:
     """Return the languages whose patterns are tried: that of the text, and those that alone have a word of a date."""
     named: str | None = language or language_of(text)
     if named is None and not text.isascii():
         named = "ko" if _HANGUL.search(text) else "ru" if _CYRILLIC.search(text) else None
     languages = [named or "en"]
     if languages[0] not in UNSPACED:
-        # `amanhã` in a text whose language is not known; a word that English has, too, says nothing.
-        foreign = (next(iter(anchor.classes)) for anchor in anchors if anchor.classes and "en" not in anchor.classes)
+        # `amanhã` in a text whose language is not known; a word that English has, too, says nothing, nor does the German
+        # `hier`, which is French for yesterday.
+        own = GERMAN_STOP_WORDS if languages[0] == "de" else frozenset[str]()
+        foreign = (
+            next(iter(anchor.classes))
+            for anchor in anchors
+            if anchor.classes and "en" not in anchor.classes and folded[anchor.start : anchor.end] not in own
+        )
         languages += [other for other in dict.fromkeys(foreign) if other not in languages]
     if "en" not in languages and any(not anchor.classes or "en" in anchor.classes for anchor in anchors):
         languages.append("en")

@@ -25,11 +25,12 @@ from recollect.projections.text.calendar_ranges import Range
 from recollect.projections.text.date_cues import cues_of
 from recollect.projections.text.date_patterns import Reading, possible_dates
 from recollect.projections.text.date_surroundings import unshown
+from recollect.projections.text.earlier_days import earlier_cues, follow, follows
 from recollect.projections.text.sentence_language import Language
 
 #: The probability from which a date is shown and used as a fact. Of held-out labels, 99 % of the dates from here on
 #: were right (`ops/train/dates`).
-SURE = 0.98
+SURE = 0.985
 #: What the probabilities of an expression that is never shown are multiplied by.
 _UNSHOWN = 0.9
 #: Less probable candidates are left out.
@@ -52,6 +53,7 @@ FEATURES = (
     "long",
     "agrees",
     "linked",
+    "follows",
 )
 #: Characters between two expressions that name the same day: `Friday (April 5)`.
 _AGREEING_CHARS = 12
@@ -138,6 +140,7 @@ def read_dates(
     language: Language | None = None,
     leaning: int = 0,
     read_windows: ReadWindows | None = None,
+    earlier: Sequence[date] = (),
 ) -> list[ReadDate]:
     """Return the dates in `text`, in order and without overlaps.
 
@@ -146,9 +149,12 @@ def read_dates(
         language: the language of the text, when it is known; None: it is found by its words.
         leaning: -1 for a question, which is about the past unless its words say otherwise; 1 for one about plans.
         read_windows: returns the vectors of the words around the dates; None: the words decide alone.
+        earlier: the days that the messages before it name, the latest last (`earlier_days.days_named`); the words alone
+            do not weigh them.
     """
     try:
         readings = possible_dates(text, sent_at, language)
+        followed = follow(readings, earlier)
     except OverflowError:
         # At an end of the calendar.
         return []
@@ -156,11 +162,12 @@ def read_dates(
     if read_windows is not None and 0 < len(readings) <= _WINDOWS_MAX:
         vectors = read_windows([window_of(text, reading) for reading in readings])
     if vectors is None:
-        readings = [reading for reading in readings if not reading.is_alone]
+        followed = [(reading, ()) for reading in readings if not reading.is_alone]
+    readings = [reading for reading, _ in followed]
     dates: list[ReadDate] = []
     is_unshown = unshown(text, readings)
-    for place, reading in enumerate(readings):
-        scores = _scores(text, reading, readings, None if vectors is None else vectors[place])
+    for place, (reading, days) in enumerate(followed):
+        scores = _scores(text, reading, readings, days, None if vectors is None else vectors[place])
         if leaning:
             scores += _leaning(reading, leaning)
         odds = np.exp(scores - scores.max())
@@ -198,15 +205,24 @@ def window_of(text: str, reading: Reading) -> Window:
 
 
 def _scores(
-    text: str, reading: Reading, readings: Sequence[Reading], vector: NDArray[np.float32] | None
+    text: str,
+    reading: Reading,
+    readings: Sequence[Reading],
+    earlier: Sequence[date],
+    vector: NDArray[np.float32] | None,
 ) -> NDArray[np.float64]:
     """Return the scores of no date and of each candidate, shape (1 + candidates,): logarithms of their odds."""
     weights = _word_weights() if vector is None else _vector_weights()
-    rows = [row for cue in cues_of(text, reading) if (row := weights.cues.get(cue)) is not None]
+    rows = [row for cue in all_cues(text, reading, earlier) if (row := weights.cues.get(cue)) is not None]
     of_features = weights.rows[rows].sum(axis=0)
     if vector is not None and weights.vectors is not None:
         of_features = of_features + vector @ weights.vectors
-    return features_of(reading, readings) @ of_features
+    return features_of(reading, readings, earlier) @ of_features
+
+
+def all_cues(text: str, reading: Reading, earlier: Sequence[date]) -> list[str]:
+    """Return the cues of an expression and of the earlier days."""
+    return [*cues_of(text, reading), *earlier_cues(reading, earlier)]
 
 
 #: The odds against a date on the side that a question does not ask about, as a logarithm.
@@ -220,7 +236,7 @@ def _leaning(reading: Reading, leaning: int) -> NDArray[np.float64]:
     return -_LEANING * np.array([0.5, *against], np.float64)
 
 
-def features_of(reading: Reading, readings: Sequence[Reading]) -> NDArray[np.float64]:
+def features_of(reading: Reading, readings: Sequence[Reading], earlier: Sequence[date] = ()) -> NDArray[np.float64]:
     """Return the features of no date and of each candidate, shape (1 + candidates, features)."""
     today = reading.expression.today
     linked, agreeing = _neighbours(reading, readings)
@@ -249,6 +265,7 @@ def features_of(reading: Reading, readings: Sequence[Reading]) -> NDArray[np.flo
                 is_mixed and (item[1] - item[0]).days > 1,
                 item in agreeing,
                 linked is not None and abs((item[0] - linked).days) < _LINKED_DAYS,
+                follows(item[0], earlier),
             ]
         )
     return np.array(rows, np.float64)

@@ -7,17 +7,20 @@ from collections.abc import Iterator
 
 #: Signs that end a sentence, in Western, Chinese and Japanese texts.
 END_SIGNS = ".!?…。！？"
-#: German months after a day with a full stop, "am 14. März"; those that are English too only after a preposition.
+#: German months after a day with a full stop, "am 14. März"; those that are English too only after some words.
 _GERMAN_MONTHS = "Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember|januar|februar|märz|mai|juni|juli|oktober|dezember"
 _SHARED_MONTHS = "[Aa]pril|[Aa]ugust|[Ss]eptember|[Nn]ovember"
+#: German words before a day, by their length; after them a day may go on in small letters, too: `am 17. die Kinder`.
+_BEFORE_DAY = (r"(?<![Ii] )\b(?:am|ab)", r"\b(?:zum|vom|bis|den|der|dem)", r"\bbeim")
 #: The end of a sentence: white space after its end sign and closing quote, or a line break. Punctuation inside a number
 #: or an abbreviation does not end a sentence; Chinese and Japanese sentences end without a space.
 _END = re.compile(
     rf"(?:(?<=[{END_SIGNS}])|(?<=[.!?…][\"'”’)\]]))(?<!\b[A-Z]\.)"
     rf"(?<!\d\.(?=\s(?:{_GERMAN_MONTHS})\b))"
     + "".join(
-        rf"(?<!\b(?:{words}) {digits}\.(?=\s(?:{_SHARED_MONTHS})\b))"
-        for words in ("am|ab", "zum|vom|bis|den|der|dem")
+        rf"(?<!{words} {digits}\.(?=\s(?:[a-zäöü]|(?:{_SHARED_MONTHS})\b)))"
+        rf"(?<!, {digits}\.(?=\s(?:{_SHARED_MONTHS})\b))"
+        for words in _BEFORE_DAY
         for digits in (r"\d", r"\d\d")
     )
     + r"(?<!\b(?:Mr|Ms|Dr|St|Sr|mr|ms|dr|vs)\.)(?<!\b(?:Mrs|mrs|Dra|Sra|etc|e\.g|i\.e)\.)\s+"

@@ -174,8 +174,9 @@ def appending(server: Server, name: str, *, clients: int, pause_seconds: float =
 
 def wait_for_appends(clients: list[Client]) -> None:
     eventually(
-        lambda: sum(len(events) for client in clients for events in client.acknowledged.values())
-        >= _APPENDS_BEFORE_HARM,
+        lambda: (
+            sum(len(events) for client in clients for events in client.acknowledged.values()) >= _APPENDS_BEFORE_HARM
+        ),
         seconds_max=60.0,
     )
 

@@ -13,6 +13,7 @@ import pytest
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import window_reader
 from recollect.projections.text.date_reading import ReadWindows, read_dates
+from recollect.projections.text.earlier_days import days_named
 
 _FOLDER = Path(__file__).parents[2] / "ops" / "train" / "dates"
 #: Of the dates that are shown, how many are right: by words alone, and where an encoder reads them.
@@ -22,8 +23,11 @@ _SHOWN_RIGHT_MIN, _ENCODER_SHOWN_RIGHT_MIN = 0.99, 0.98
 #: Of the marked chats (`own-6`), some dates are clear by the messages around only.
 _READ_RIGHT_MIN, _HARD_READ_RIGHT_MIN = 0.9, 0.84
 _SHOWN_MIN, _CHATS_SHOWN_MIN = 0.5, 0.45
+#: Of pairs of sentences of one form, of which one names a day and the other does not (`own-8`): read right, shown
+#: right, and shown. Before they were trained on, 59 of 72 were shown right.
+_PAIRED, _PAIRED_MIN = "own-8", (0.85, 0.9, 0.35)
 _HARD = ("own-2", "own-3")
-_LATER = ("given-2", "own-4", "own-5", "own-6")
+_LATER = ("given-2", "own-4", "own-5", "own-6", "own-7", "own-8")
 _PATHS = sorted((_FOLDER / "labels").glob("*.jsonl"))
 
 
@@ -52,8 +56,12 @@ def test_held_out_dates_are_read_and_shown_right_by_the_encoder(
 ) -> None:
     counts = _counts(path, window_reader(embedder), monkeypatch)
     read_min = _HARD_READ_RIGHT_MIN if path.name.startswith(_HARD) else _READ_RIGHT_MIN
-    assert counts.shown_right >= _ENCODER_SHOWN_RIGHT_MIN * counts.shown, counts.wrong
-    shown_min = _CHATS_SHOWN_MIN if path.name.startswith("own-6") else _SHOWN_MIN
+    if path.name.startswith(_PAIRED):
+        read_min, shown_right_min, shown_min = _PAIRED_MIN
+    else:
+        shown_right_min = _ENCODER_SHOWN_RIGHT_MIN
+        shown_min = _CHATS_SHOWN_MIN if path.name.startswith("own-6") else _SHOWN_MIN
+    assert counts.shown_right >= shown_right_min * counts.shown, counts.wrong
     assert counts.shown >= shown_min * counts.sure, counts
     assert counts.read >= read_min * counts.sure, counts
 
@@ -63,6 +71,16 @@ def test_a_short_form_is_read_by_the_encoder_and_never_shown(embedder: SentenceE
     [read] = read_dates("dentist 19th at 3, must not forget", said, read_windows=window_reader(embedder))
     assert (read.words, read.candidates[0].start) == ("19th", datetime(2026, 3, 19, tzinfo=UTC))
     assert read.sure is None
+
+
+def test_a_day_that_the_days_before_it_make_doubtful_is_not_shown(embedder: SentenceEmbedder) -> None:
+    said, text = datetime(2026, 3, 14, 12, tzinfo=UTC), "the hike is on the 11th, who's in?"
+    read_windows = window_reader(embedder)
+    assert read_dates(text, said, read_windows=read_windows)[0].sure is not None
+    earlier = days_named("flying to Phoenix on 9 October", said)
+    [read] = read_dates(text, said, read_windows=read_windows, earlier=earlier)
+    assert read.sure is None
+    assert datetime(2026, 10, 11, tzinfo=UTC) in {candidate.start for candidate in read.candidates}
 
 
 def _counts(path: Path, read_windows: ReadWindows | None, monkeypatch: pytest.MonkeyPatch) -> _Counts:
@@ -75,7 +93,7 @@ def _counts(path: Path, read_windows: ReadWindows | None, monkeypatch: pytest.Mo
     read = sure = shown = shown_right = 0
     wrong: list[str] = []
     for item in labels.read_labels(path):
-        dates = read_dates(item.text, item.said, read_windows=read_windows)
+        dates = read_dates(item.text, item.said, read_windows=read_windows, earlier=item.earlier)
         for label in item.labels:
             over = [date for date in dates if _overlap(date.position, len(date.words), label)]
             tops = [date.candidates[0] for date in over]

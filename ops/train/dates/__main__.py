@@ -196,8 +196,8 @@ def main() -> None:
             write_encoder(encoder)
         return
     texts = [item for path in files if path.stem in _WORD_FILES for item in read_labels(path)]
-    expressions, missed = expressions_of(texts, alone=False)
-    patterned, _ = expressions_of([*patterned_texts()], _PATTERNED_WEIGHT, alone=False)
+    expressions, missed = expressions_of(texts, encoder=False)
+    patterned, _ = expressions_of([*patterned_texts()], _PATTERNED_WEIGHT, encoder=False)
     results = cross_validated(expressions, patterned, arguments.penalty)
     report(expressions, results, missed, wrong=arguments.wrong)
     if arguments.write:

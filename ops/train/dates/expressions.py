@@ -11,9 +11,9 @@ from label_files import Label, LabelledText
 from numpy.typing import NDArray
 
 from recollect.projections.text.calendar_ranges import Range
-from recollect.projections.text.date_cues import cues_of
 from recollect.projections.text.date_patterns import possible_dates
-from recollect.projections.text.date_reading import Window, features_of, window_of
+from recollect.projections.text.date_reading import Window, all_cues, features_of, window_of
+from recollect.projections.text.earlier_days import follow
 
 Matrix = NDArray[np.float64]
 #: Weight of an expression that a completely labelled text has no label for: it is no date.
@@ -47,23 +47,26 @@ class Expression(NamedTuple):
 
 
 def expressions_of(
-    texts: list[LabelledText], weight: float = 1.0, *, alone: bool = True
+    texts: list[LabelledText], weight: float = 1.0, *, encoder: bool = True
 ) -> tuple[list[Expression], int]:
     """Return the expressions of the texts, each with a weight, and the number of sure dates without an expression.
 
     Parameters:
-        alone: with those that only an encoder reads, such as `dentist 19th`.
+        encoder: with what is read only with an encoder: `dentist 19th`, and what earlier days say.
     """
     expressions: list[Expression] = []
     missed = 0
     for number, item in enumerate(texts):
-        readings = [it for it in possible_dates(item.text, item.said) if alone or not it.is_alone]
+        followed = follow(possible_dates(item.text, item.said), item.earlier)
+        if not encoder:
+            followed = [(it, ()) for it in possible_dates(item.text, item.said) if not it.is_alone]
+        readings = [reading for reading, _ in followed]
         missed += sum(
             label.what == "sure"
             and not any(reading.start < label.end and label.start < reading.end for reading in readings)
             for label in item.labels
         )
-        for reading in readings:
+        for reading, days in followed:
             labels = [label for label in item.labels if reading.start < label.end and label.start < reading.end]
             if not labels and not item.complete:
                 continue
@@ -78,8 +81,8 @@ def expressions_of(
                 Expression(
                     text=number,
                     window=window_of(item.text, reading),
-                    cues=cues_of(item.text, reading),
-                    features=features_of(reading, readings),
+                    cues=all_cues(item.text, reading, days),
+                    features=features_of(reading, readings, days),
                     target=target,
                     weight=weight if labels else _UNLABELLED_WEIGHT,
                     what=what,

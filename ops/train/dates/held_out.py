@@ -18,7 +18,7 @@ from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import window_reader
 from recollect.projections.text.date_reading import ReadDate, ReadWindows, read_dates
 
-_THRESHOLDS = (0.9, 0.95, 0.97, 0.98, 0.99)
+_THRESHOLDS = (0.9, 0.95, 0.97, 0.98, 0.985, 0.99)
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def counted(texts: Sequence[LabelledText], read_windows: ReadWindows | None) -> 
     """Return how many dates are sure, read right, and shown and right from each threshold on."""
     counts: Counter[str] = Counter()
     for item in texts:
-        dates = read_dates(item.text, item.said, read_windows=read_windows)
+        dates = read_dates(item.text, item.said, read_windows=read_windows, earlier=item.earlier)
         for label in item.labels:
             is_sure = label.what == "sure"
             counts["sure"] += is_sure

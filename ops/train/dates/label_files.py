@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+
+from recollect.projections.text.earlier_days import EARLIER_MESSAGES_MAX, days_named
 
 FOLDER = Path(__file__).parent / "labels"
 #: The conversations of the labels that name a message only.
@@ -35,6 +37,8 @@ class LabelledText(NamedTuple):
     labels: list[Label]
     #: Whether every date of the text has a label.
     complete: bool
+    #: The days that the messages before it name.
+    earlier: tuple[date, ...] = ()
 
 
 def read_labels(path: Path) -> Iterator[LabelledText]:
@@ -46,30 +50,53 @@ def read_labels(path: Path) -> Iterator[LabelledText]:
             given.setdefault((row["file"], row["event"]), []).append(row)
         else:
             yield _own(row)
-    texts: dict[str, dict[str, str]] = {}
+    conversations: dict[str, _Conversation] = {}
     for (name, event), rows in given.items():
-        if name not in texts:
-            events = json.loads((DATA / name).read_text(encoding="utf-8"))["events"]
-            texts[name] = {item["id"]: item["payload"]["text"] for item in events}
+        conversation = conversations.setdefault(name, _Conversation(name))
         labels = [
             _label(row["position"], row["position"] + row.get("length", len(row.get("words", ""))), row) for row in rows
         ]
-        yield LabelledText(event, texts[name][event], _moment(rows[0]["said"]), labels, False)
+        text, before = conversation.message(event)
+        yield LabelledText(event, text, _moment(rows[0]["said"]), labels, False, _earlier(before))
+
+
+class _Conversation:
+    """A conversation of `DATA`."""
+
+    def __init__(self, name: str) -> None:
+        self._events: list[dict[str, Any]] = json.loads((DATA / name).read_text(encoding="utf-8"))["events"]
+        self._places = {event["id"]: place for place, event in enumerate(self._events)}
+
+    def message(self, id: str) -> tuple[str, list[tuple[str, str]]]:
+        """Return the text of a message, and the times and texts of those before it in its session."""
+        place = self._places[id]
+        event = self._events[place]
+        before = self._events[max(0, place - EARLIER_MESSAGES_MAX) : place]
+        return event["payload"]["text"], [
+            (it["occurred_at"], it["payload"]["text"]) for it in before if it.get("session_id") == event["session_id"]
+        ]
+
+
+def _earlier(before: Iterable[Sequence[str]]) -> tuple[date, ...]:
+    """Return the days that messages name, each of them a time and a text."""
+    return tuple(day for said, text in before for day in days_named(text, _moment(said)))
 
 
 def _own(row: dict[str, Any]) -> LabelledText:
     """Return a sentence with all its labels."""
     text: str = row["text"]
-    labels = [
-        _label(text.index(item["words"]), text.index(item["words"]) + len(item["words"]), item) for item in row["dates"]
-    ]
+    labels: list[Label] = []
+    for item in row["dates"]:
+        start = item.get("position", text.find(item["words"]))
+        labels.append(_label(start, start + len(item["words"]), item))
     for what in ("none", "yearless"):
         for words in row.get(what) or ():
             places = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", text)]
             for start, end in places or [(text.index(words), text.index(words) + len(words))]:
                 if not any(start < label.end and label.start < end for label in labels):
                     labels.append(Label(start, end, what))
-    return LabelledText(row["id"], text, _moment(row["said"]), labels, True)
+    earlier = _earlier(row.get("before", ()))
+    return LabelledText(row["id"], text, _moment(row["said"]), labels, row.get("complete", True), earlier)
 
 
 def _label(start: int, end: int, row: dict[str, Any]) -> Label:
