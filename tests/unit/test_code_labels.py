@@ -40,7 +40,8 @@ def test_a_code_is_shown_to_who_asks_for_it_and_to_few_other_questions_about_the
     messages = _rows("own-heldout.jsonl")
     shown = {"ask": list[bool](), "other": list[bool]()}
     for row in _rows("questions-heldout.jsonl"):
-        text: str = messages[row["n"]]["text"]
+        number: int = row["n"]
+        text: str = messages[number]["text"]
         code: str = row["code"]
         if any(code in it for it in _marked(text)):
             for kind, results in shown.items():
