@@ -61,14 +61,14 @@ def inputs_of(query: str, text: str, start: int, end: int, common: Collection[st
     Parameters:
         common: words that say nothing about what the code belongs to.
     """
-    asked = words_of(query)
-    if not asked or len(asked) > _QUERY_WORDS_MAX:
+    query_words = words_of(query)
+    if not query_words or len(query_words) > _QUERY_WORDS_MAX:
         return
     text_before, text_after = text[max(0, start - _AROUND_CHARS) : start], text[end : end + _AROUND_CHARS]
     before, after = words_of(text_before)[::-1], words_of(text_after)
     previous, own = _clauses(text_before, text_after)
     near = {*before[:_NEAR_WORDS], *after[:_NEAR_WORDS]}
-    things = [word for word in asked if word not in common and word != "?" and _NAME.fullmatch(word) is None]
+    things = [word for word in query_words if word not in common and word != "?" and _NAME.fullmatch(word) is None]
     shared = [word for word in things if _has(near, word)]
     counts = {
         "shared": len(shared),
@@ -80,8 +80,8 @@ def inputs_of(query: str, text: str, start: int, end: int, common: Collection[st
     if counts["alien"] == len(things):
         return
     yield "any"
-    yield from (f"q={word}" for word in asked)
-    yield from (f"q={first} {second}" for first, second in pairwise(("^", *asked, "$")))
+    yield from (f"q={word}" for word in query_words)
+    yield from (f"q={first} {second}" for first, second in pairwise(("^", *query_words, "$")))
     named = "named" if _NAME.search(query) else "unnamed"
     for name, count in counts.items():
         yield f"{name}={min(count, _COUNT_MAX)}"

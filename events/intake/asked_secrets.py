@@ -141,7 +141,7 @@ _ASKED_NAME = re.compile(
     re.IGNORECASE,
 )
 #: A clause about what the sentence before it named: `its 7713 now`.
-_CONTINUES = re.compile(r"\s*(?:it|its|that|thats|this|new|now|c est|ahora|agora|adesso|jetzt|es ist|è|é)(?!\w)")
+_CONTINUES = re.compile(r"(?:it|its|that|thats|this|new|now|c est|ahora|agora|adesso|jetzt|es ist|è|é)(?!\w)")
 _COMPOUND_ENDINGS = ("code", "pin", "passwort", "password", "kennwort", "kombination")
 
 
@@ -322,7 +322,7 @@ def _clauses(text: str, secrets: Sequence[Secret]) -> Iterator[str]:
     for secret, following in zip(secrets, [*secrets[1:], None], strict=True):
         begins = [place, *(match.end() for match in _SENTENCE_END.finditer(text, place, secret.start))]
         begin = begins[-1]
-        if len(begins) > 1 and _CONTINUES.match(_normalised(text[begin : secret.start])):
+        if len(begins) > 1 and _CONTINUES.match(_normalised(text[begin : secret.start]).lstrip()):
             begin = begins[-2]
         limit = len(text) if following is None else following.start
         end = _SENTENCE_END.search(text, secret.end, limit)

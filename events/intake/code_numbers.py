@@ -1,7 +1,7 @@
 """Code numbers: finds the numbers that open a door, an alarm or a phone, by the words around them.
 
-`gate's 4471`, `alarm changed, its 7713 now`: most codes are told without the word. A logit over the form of a number
-and the words near it says how probable it is that it gives access; `ops/train/codes` learns its weights.
+`gate's 4471`, `alarm changed, its 7713 now`: most people state a code without the word. A logit over the form of a
+number and the words near it says how probable it is that it gives access; `ops/train/codes` learns its weights.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ def probable_secrets(text: str) -> list[Secret]:
     return _apart((*find_secrets(text), *code_numbers(text)))
 
 
-def _apart(found: Iterable[Secret]) -> list[Secret]:
+def _apart(candidates: Iterable[Secret]) -> list[Secret]:
     """Return secrets in their order, without those that overlap one before them."""
     secrets: list[Secret] = []
-    for secret in found:
+    for secret in candidates:
         # In order and without overlaps, so only the two neighbours of its place can overlap it.
         place = bisect_left(secrets, secret)
         if (place == 0 or secrets[place - 1].end <= secret.start) and (

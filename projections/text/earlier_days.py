@@ -15,12 +15,12 @@ from recollect.projections.text.date_patterns import Reading, possible_dates
 #: Messages before one whose days are kept, and days of them.
 EARLIER_MESSAGES_MAX = 8
 _DAYS_MAX = 12
-#: Kinds of expressions that name a month or a holiday, beside all that are a month long.
+#: Kinds of expressions that name a month or a holiday; so do all that are a month long.
 _NAMING = ("monthday", "range", "numeric", "dotted", "slashed", "holiday", "month", "last.day", "week.month")
 _MONTH_DAYS = range(28, 32)
 #: Kinds of expressions whose month, or week, earlier days may decide.
 _FOLLOWING = ("day.of.month", "weekday")
-#: Days from the message to an earlier day, at most: what somebody did in May 2019 decides nothing.
+#: Days from the message to an earlier day, at most: a day of May 2019 decides nothing.
 _DISTANCE_DAYS_MAX = 400
 #: Days between a weekday and the earlier day that it follows, at most.
 _WEEK_DAYS = 7

@@ -233,7 +233,7 @@ def test_the_days_of_dates_stand_in_lines_of_several_messages_also_after_they_ha
         memory.parts.vectors.embedder.start()
         assert memory.parts.vectors.embedder.wait_ready(300)
         memory.append("ann", _message("The plumber is coming tomorrow at noon", "2026-01-09T20:30:00-08:00"))
-        landlord = "I also need to call the landlord on Monday about the boiler"
+        landlord = "The landlord will call on Monday about the boiler"
         memory.append("ann", _message(landlord, "2026-01-09T20:30:00-08:00"))
         memory.settle("ann")
         for _ in range(2):
