@@ -56,7 +56,7 @@ def asked_table() -> AskedTable:
 
 
 def inputs_of(query: str, text: str, start: int, end: int, common: Collection[str]) -> Iterator[str]:
-    """Yield the names of the inputs of a question and a code; none when it is too long, or names no thing of the text.
+    """Yield the names of the inputs of a question and a code; none of a long one, or one that names nothing of it.
 
     Parameters:
         common: words that say nothing about what the code belongs to.
