@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from recollect.events.intake.asked_codes import ASKED_MIN, asked_probability
 from recollect.events.intake.secret_formats import Secret
-from recollect.events.intake.stated_secrets import SECRET_NAME
+from recollect.events.intake.stated_secrets import PUBLIC_CODE, SECRET_NAME
 
 #: Characters of a query that is read; longer texts are messages.
 _CHARS_MAX = 400
+#: Characters after the name of a secret in which a word that links it to its thing begins.
+_FOLLOWING_CHARS = 40
 _CLAUSE = re.compile(r"[.?!;\n]|,\s|:\s|\s-\s")
 _SENTENCE_END = re.compile(r"[.?!](?=\s|$)|\n|;")
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -169,8 +171,13 @@ class SecretQuestion:
         return [secret for secret in secrets if secret in surely or self._may_ask_for(text, secret)]
 
     def _may_ask_for(self, text: str, secret: Secret) -> bool:
-        is_code = secret.kind in ("code", "pin") and len(self._query) <= _CHARS_MAX
-        return is_code and asked_probability(self._query, text, secret.start, secret.end) >= ASKED_MIN
+        if secret.kind not in ("code", "pin") or len(self._query) > _CHARS_MAX:
+            return False
+        if asked_probability(self._query, text, secret.start, secret.end) >= ASKED_MIN:
+            return True
+        # `Code changed again, its 7713 now` says of no thing that the code is its.
+        kinds = {it.kind for it in self._requests if not any(map(PUBLIC_CODE.match, it.words))}
+        return _kind_of_no_thing(_normalised(text)) in kinds
 
     def _surely_requested(self, text: str, secrets: Sequence[Secret]) -> list[Secret]:
         """Return the secrets of a text that the words of the query ask for."""
@@ -226,6 +233,20 @@ def _requests_in(query: str) -> Iterator[_Request]:
         thing, _ = (None, ()) if way is None else _thing(words[way.end() :].split())
         if thing:
             yield _Request("", frozenset(thing[-1:]), frozenset(thing))
+
+
+def _kind_of_no_thing(text: str) -> str | None:
+    """Return the kind of a secret that a text names, and nowhere what it belongs to: `code changed`, no `gate code`."""
+    names = [*SECRET_NAME.finditer(text)]
+    return names[0].lastgroup if names and not any(_has_thing(text, match) for match in names) else None
+
+
+def _has_thing(text: str, name: re.Match[str]) -> bool:
+    """Return whether words before or after the name of a secret say what it belongs to."""
+    begin = max((match.end() for match in _SENTENCE_END.finditer(text, 0, name.start())), default=0)
+    described, _ = _described(_WORD.findall(text[begin : name.start()]))
+    following = _WORD.findall(text[name.end() : name.end() + _FOLLOWING_CHARS])
+    return described != [] or (bool(following) and following[0] in _LINKS)
 
 
 def _mentioned(query: str) -> list[frozenset[str]]:

@@ -91,7 +91,7 @@ _HOUSEHOLD = re.compile(
 #: Characters before a password in which its household is looked for.
 _CONTEXT_CHARS = 80
 #: Codes that are no secret, by what they begin with or by the word before them.
-_PUBLIC_CODE = re.compile(
+PUBLIC_CODE = re.compile(
     r"\A(?:error|err|fehler|status|exit|return|response|http|zip|postal|post|area|country|l[aä]nder|dial|vorwahl|promo\w*"
     r"|discount|rabatt|gutschein|coupon|voucher|referral|gift|invite|colou?r|farb|hex|source|quell|dress|qr|bar|strich"
     r"|product|produkt|article|artikel|model|item|order|booking|buchungs|tracking|reservation|unit|tax|sort|bank|currency|language"
@@ -269,4 +269,4 @@ def _code_kind(name: str, before: str) -> str | None:
         return "card code"
     if any(_ONE_TIME.match(part) for part in words):
         return "one-time code"
-    return None if any(_PUBLIC_CODE.match(part) for part in words) else "code"
+    return None if any(PUBLIC_CODE.match(part) for part in words) else "code"

@@ -178,3 +178,10 @@ def test_the_owner_gets_the_code_in_near_words(query: str, text: str) -> None:
 def test_a_safe_code_and_the_card_of_another_thing_are_not_meant(query: str) -> None:
     for text, value in (("the combination for the safe is 31-07-55", "31-07-55"), ("my SIM pin is 9034", "9034")):
         assert value not in SecretFilter(SecretPolicies(), query).text(text)
+
+
+def test_a_code_of_no_named_thing_is_shown_to_a_question_for_any_code() -> None:
+    text = "code changed bc somebody leaked it (vexo) its sox-9026 now"
+    assert SecretFilter(SecretPolicies(), "server code pls").text(text) == text
+    for query in ("who leaked it?", "bank pin?", "what's the dress code?"):
+        assert "9026" not in SecretFilter(SecretPolicies(), query).text(text), query
