@@ -6,7 +6,6 @@ A logit over the words of the question, and over those that it shares with the m
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Collection, Iterator
 from functools import cache
@@ -14,6 +13,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
+from recollect.events.intake.code_numbers import probability
 from recollect.events.intake.stated_secrets import SECRET_NAME
 
 #: The probability from which a code is shown to a question: see the model card.
@@ -29,15 +29,15 @@ _AROUND_CHARS = 300
 #: Words on each side of a code that say what it belongs to, and those next to it.
 _NEAR_WORDS, _NEXT_WORDS = 14, 5
 #: Letters that two words of one thing share, at least: `schlüssel`, `schlüsselkasten`.
-_STEM_CHARS = 4
+_STEM_CHARS = 5
 _COUNT_MAX = 3
 
 
 def asked_probability(query: str, text: str, start: int, end: int) -> float:
     """Return the probability that a query asks for the code of a text from `start` to `end`."""
     table = asked_table()
-    inputs = set(inputs_of(query, text, start, end, frozenset(table.common)))
-    return 1 / (1 + math.exp(-sum(table.weights.get(name, 0.0) for name in inputs))) if inputs else 0.0
+    inputs = set(inputs_of(query, text, start, end, table.common))
+    return probability(inputs, table.weights) if inputs else 0.0
 
 
 class AskedTable(NamedTuple):
@@ -75,9 +75,9 @@ def inputs_of(query: str, text: str, start: int, end: int, common: Collection[st
         "next": sum(_has({*before[:_NEXT_WORDS], *after[:_NEXT_WORDS]}, word) for word in shared),
         "clause": sum(_has(own, word) for word in shared),
         "previous": sum(_has(previous, word) for word in shared),
-        "alien": sum(not _has({*before, *after}, word) for word in things),
+        "missing": sum(not _has({*before, *after}, word) for word in things),
     }
-    if counts["alien"] == len(things):
+    if counts["missing"] == len(things):
         return
     yield "any"
     yield from (f"q={word}" for word in query_words)
@@ -86,7 +86,7 @@ def inputs_of(query: str, text: str, start: int, end: int, common: Collection[st
     for name, count in counts.items():
         yield f"{name}={min(count, _COUNT_MAX)}"
         yield f"{name}={min(count, _COUNT_MAX)},{named}"
-    yield f"shared={min(counts['shared'], 2)},alien={min(counts['alien'], 2)},{named}"
+    yield f"shared={min(counts['shared'], 2)},missing={min(counts['missing'], 2)},{named}"
     yield f"clause={min(counts['clause'], 1)},previous={min(counts['previous'], 1)},{named}"
 
 

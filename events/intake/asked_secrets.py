@@ -17,8 +17,8 @@ from recollect.events.intake.stated_secrets import PUBLIC_CODE, SECRET_NAME
 
 #: Characters of a query that is read; longer texts are messages.
 _CHARS_MAX = 400
-#: Characters after the name of a secret in which a word that links it to its thing begins.
-_FOLLOWING_CHARS = 40
+#: Characters around a code, and after the name of a secret, in which its thing is looked for.
+_AROUND_CHARS, _FOLLOWING_CHARS = 200, 40
 _CLAUSE = re.compile(r"[.?!;\n]|,\s|:\s|\s-\s")
 _SENTENCE_END = re.compile(r"[.?!](?=\s|$)|\n|;")
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -136,14 +136,6 @@ _SAME = tuple(
         "laptop computer pc notebook",
     )
 )
-#: What a question calls a code: its name, or just the number of a thing.
-_ASKED_NAME = re.compile(
-    rf"{SECRET_NAME.pattern}|(?<!\w)(?P<number>numbers?|digits|nummer|zahlen|n[uú]meros?|num[eé]ro|cifre)"
-    r"(?= (?:on|for|to|at|of|in|von|vom|f[uü]r|am|del?|da|do|du|para|pour|per)(?!\w))",
-    re.IGNORECASE,
-)
-#: A clause about what the sentence before it named: `its 7713 now`.
-_CONTINUES = re.compile(r"(?:it|its|that|thats|this|new|now|c est|ahora|agora|adesso|jetzt|es ist|è|é)(?!\w)")
 _COMPOUND_ENDINGS = ("code", "pin", "passwort", "password", "kennwort", "kombination")
 
 
@@ -162,8 +154,10 @@ class SecretQuestion:
     """A query, and what it asks for."""
 
     def __init__(self, query: str) -> None:
-        self._query = query
-        self._requests = tuple(_requests_in(_normalised(query))) if len(query) <= _CHARS_MAX else ()
+        self._query = query if len(query) <= _CHARS_MAX else ""
+        self._requests = tuple(_requests_in(_normalised(self._query)))
+        #: The kinds of codes that it asks for.
+        self._kinds = {it.kind for it in self._requests if not any(map(PUBLIC_CODE.match, it.words))}
 
     def requested(self, text: str, secrets: Sequence[Secret]) -> list[Secret]:
         """Return those of the secrets of a text, in their order, that the query asks for, or probably asks for."""
@@ -171,13 +165,13 @@ class SecretQuestion:
         return [secret for secret in secrets if secret in surely or self._may_ask_for(text, secret)]
 
     def _may_ask_for(self, text: str, secret: Secret) -> bool:
-        if secret.kind not in ("code", "pin") or len(self._query) > _CHARS_MAX:
+        """Return whether the query probably asks for a code, or asks for one of a text that does not name what it opens."""
+        if secret.kind not in ("code", "pin"):
             return False
         if asked_probability(self._query, text, secret.start, secret.end) >= ASKED_MIN:
             return True
-        # `Code changed again, its 7713 now` says of no thing that the code is its.
-        kinds = {it.kind for it in self._requests if not any(map(PUBLIC_CODE.match, it.words))}
-        return _kind_of_no_thing(_normalised(text)) in kinds
+        around = text[max(0, secret.start - _AROUND_CHARS) : secret.end + _AROUND_CHARS]
+        return bool(self._kinds) and _kind_of_no_thing(_normalised(around)) in self._kinds
 
     def _surely_requested(self, text: str, secrets: Sequence[Secret]) -> list[Secret]:
         """Return the secrets of a text that the words of the query ask for."""
@@ -221,9 +215,9 @@ def _normalised(text: str) -> str:
 def _requests_in(query: str) -> Iterator[_Request]:
     """Yield what a query asks for."""
     for clause in _CLAUSE.split(query):
-        for match in _ASKED_NAME.finditer(clause):
+        for match in SECRET_NAME.finditer(clause):
             request = _named(clause, match)
-            if request is None or (match.lastgroup == "number" and not request.words):
+            if request is None:
                 continue
             # `My gym locker, what's the combination?`
             others = () if request.words else _mentioned(query)
@@ -341,10 +335,7 @@ def _clauses(text: str, secrets: Sequence[Secret]) -> Iterator[str]:
     """Yield the words that belong to each secret of a text: its sentence, up to its neighbours."""
     place = 0
     for secret, following in zip(secrets, [*secrets[1:], None], strict=True):
-        begins = [place, *(match.end() for match in _SENTENCE_END.finditer(text, place, secret.start))]
-        begin = begins[-1]
-        if len(begins) > 1 and _CONTINUES.match(_normalised(text[begin : secret.start]).lstrip()):
-            begin = begins[-2]
+        begin = max([place, *(match.end() for match in _SENTENCE_END.finditer(text, place, secret.start))])
         limit = len(text) if following is None else following.start
         end = _SENTENCE_END.search(text, secret.end, limit)
         # What follows a secret up to the next one describes the next one, as a rule.

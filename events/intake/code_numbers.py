@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 
 from recollect.events.intake.secret_formats import Secret
 
@@ -37,22 +38,19 @@ _NUMBERS_MAX = 40
 
 def code_numbers(text: str) -> Iterator[Secret]:
     """Yield the numbers of a text that are probably codes."""
-    for count, match in enumerate(_NUMBER.finditer(text)):
-        if count == _NUMBERS_MAX:
-            return
-        if probability(inputs_of(text, match)) >= CODE_MIN:
+    for match in possible_codes(text):
+        if probability(inputs_of(text, match), _weights()) >= CODE_MIN:
             yield Secret(*match.span(), "code")
 
 
 def possible_codes(text: str) -> Iterator[re.Match[str]]:
-    """Yield what may be a code."""
-    yield from _NUMBER.finditer(text)
+    """Yield what may be a code, up to a number."""
+    return islice(_NUMBER.finditer(text), _NUMBERS_MAX)
 
 
-def probability(inputs: set[str]) -> float:
-    """Return the probability that a number with these inputs is a code."""
-    weights = _weights()
-    return 1 / (1 + math.exp(-sum(weights.get(name, 0.0) for name in inputs)))
+def probability(inputs: Iterable[str], weights: Mapping[str, float]) -> float:
+    """Return what a logit makes of the names of its inputs."""
+    return 1 / (1 + math.exp(-math.fsum(weights.get(name, 0.0) for name in inputs)))
 
 
 def inputs_of(text: str, match: re.Match[str]) -> set[str]:
@@ -72,10 +70,8 @@ def _form(number: str) -> Iterator[str]:
         yield "letters"
     if number[0] in "*#" or number[-1] in "*#":
         yield "mark"
-    if any(char in " .-" for char in number):
+    if any(char in " -" for char in number):
         yield "grouped"
-    if len(number) == 4 and number[:2] in ("19", "20"):
-        yield "year"
 
 
 def _words(words: list[str], side: str) -> Iterator[str]:

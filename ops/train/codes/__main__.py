@@ -16,16 +16,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+from logit import Logit, write
 
-from recollect.events import intake
 from recollect.events.intake.code_numbers import CODE_MIN, inputs_of, possible_codes
 
 sys.path.append(str(Path(__file__).parents[1] / "relevance"))
 labelled_chats: Any = import_module("labelled_chats")
-# This library has no complete types.
-linear_model: Any = import_module("sklearn.linear_model")
-feature_extraction: Any = import_module("sklearn.feature_extraction")
 
 _FOLDER = Path(__file__).parent / "labels"
 _TRAIN = Path(__file__).parents[1]
@@ -34,9 +30,7 @@ _CONVERSATIONS = ("relevance/chats", "changes/slips", "changes/held-out-slips", 
 #: Inverse strength of the penalty, and numbers that an input occurs with, at least.
 _PENALTY = 0.6
 _COUNT_MIN = 2
-#: Weights next to zero are left out.
-_WEIGHT_MIN = 0.02
-_THRESHOLDS = (0.3, 0.5, 0.7, 0.9)
+_THRESHOLDS = (0.3, 0.5, CODE_MIN, 0.7, 0.9)
 
 
 class Number(NamedTuple):
@@ -73,31 +67,14 @@ def in_conversations() -> list[Number]:
     return found
 
 
-class Model:
-    """A logit over the inputs of numbers."""
-
-    def __init__(self, fitted: Sequence[Number]) -> None:
-        self._vectorizer = feature_extraction.DictVectorizer()
-        matrix = self._vectorizer.fit_transform([dict.fromkeys(it.inputs, 1) for it in fitted])
-        counts = np.asarray((matrix > 0).sum(axis=0)).ravel()
-        self._kept = np.flatnonzero(counts >= _COUNT_MIN)
-        self._model = linear_model.LogisticRegression(C=_PENALTY, max_iter=2_000, fit_intercept=False)
-        self._model.fit(matrix[:, self._kept], [it.is_code for it in fitted])
-
-    def probabilities(self, read: Sequence[Number]) -> list[float]:
-        """Return the probability of each number."""
-        matrix = self._vectorizer.transform([dict.fromkeys(it.inputs, 1) for it in read])
-        return [*self._model.predict_proba(matrix[:, self._kept])[:, 1]]
-
-    def weights(self) -> dict[str, float]:
-        """Return the weights that matter, by their inputs."""
-        names = self._vectorizer.get_feature_names_out()[self._kept]
-        pairs = zip(names, self._model.coef_[0], strict=True)
-        return {str(name): round(float(weight), 2) for name, weight in pairs if abs(weight) >= _WEIGHT_MIN}
+def fitted(read: Sequence[Number]) -> Logit:
+    """Return the logit that is fitted to numbers."""
+    return Logit([it.inputs for it in read], [it.is_code for it in read], penalty=_PENALTY, count_min=_COUNT_MIN)
 
 
-def report(title: str, read: Sequence[Number], probabilities: Sequence[float], *, wrong: bool) -> None:
+def report(title: str, read: Sequence[Number], model: Logit, *, wrong: bool) -> None:
     """Print how many codes are found, and how many other numbers are taken for one."""
+    probabilities = model.probabilities([it.inputs for it in read])
     codes = sum(it.is_code for it in read)
     print(f"{title}: {codes} codes, {len(read) - codes} other numbers")
     for threshold in _THRESHOLDS:
@@ -115,14 +92,13 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="list what is taken wrongly")
     arguments = parser.parse_args()
     own, held_out, said = labelled("own-*-train.jsonl"), labelled("own-heldout.jsonl"), in_conversations()
-    model = Model([*own, *said])
-    report("held-out messages", held_out, model.probabilities(held_out), wrong=arguments.wrong)
+    model = fitted([*own, *said])
+    report("held-out messages", held_out, model, wrong=arguments.wrong)
     for half in (0, 1):
         rest, read = said[1 - half :: 2], said[half::2]
-        report("half of the conversations", read, Model([*own, *rest]).probabilities(read), wrong=arguments.wrong)
+        report("half of the conversations", read, fitted([*own, *rest]), wrong=arguments.wrong)
     if arguments.write:
-        content = json.dumps({"weights": model.weights()}, ensure_ascii=False, indent=0)
-        (Path(intake.__path__[0]) / "code_number_weights.json").write_text(f"{content}\n", encoding="utf-8")
+        write("code_number_weights.json", {"weights": model.weights()})
 
 
 if __name__ == "__main__":

@@ -20,16 +20,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
+from logit import Logit, write
 
-from recollect.events import intake
 from recollect.events.intake.asked_codes import ASKED_MIN, inputs_of, words_of
 
 sys.path.append(str(Path(__file__).parents[1] / "relevance"))
 labelled_chats: Any = import_module("labelled_chats")
-# This library has no complete types.
-linear_model: Any = import_module("sklearn.linear_model")
-feature_extraction: Any = import_module("sklearn.feature_extraction")
 
 _FOLDER = Path(__file__).parent / "labels"
 _SEED = 4
@@ -39,7 +35,7 @@ _OTHERS = 6
 _ASKS_CODE = re.compile(r"code|pin|combin|passw|number|key", re.IGNORECASE)
 #: Share of the questions with a word, from which on it says nothing about a thing.
 _COMMON_SHARE = 0.012
-_PENALTY, _COUNT_MIN, _WEIGHT_MIN = 0.5, 3, 0.02
+_PENALTY, _COUNT_MIN = 0.5, 3
 _THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.8)
 
 
@@ -102,27 +98,16 @@ class Model:
         counts = Counter(word for query in queries for word in set(words_of(query)))
         self.common = sorted(word for word, count in counts.items() if count >= _COMMON_SHARE * len(queries))
         fitted = [*fitted, *of_conversations(fitted, frozenset(self.common))]
-        self._vectorizer = feature_extraction.DictVectorizer()
-        matrix = self._vectorizer.fit_transform(self._rows(fitted))
-        self._kept = np.flatnonzero(np.asarray((matrix > 0).sum(axis=0)).ravel() >= _COUNT_MIN)
-        self._model = linear_model.LogisticRegression(C=_PENALTY, max_iter=3_000, fit_intercept=False)
-        self._model.fit(matrix[:, self._kept], [pair.kind == "ask" for pair in fitted])
+        labels = [pair.kind == "ask" for pair in fitted]
+        self.logit = Logit(self._rows(fitted), labels, penalty=_PENALTY, count_min=_COUNT_MIN)
 
     def probabilities(self, read: Sequence[Pair]) -> list[float]:
         """Return the probability of each pair."""
-        rows = self._rows(read)
-        found = self._model.predict_proba(self._vectorizer.transform(rows)[:, self._kept])[:, 1]
-        return [float(p) if row else 0.0 for p, row in zip(found, rows, strict=True)]
+        return self.logit.probabilities(self._rows(read))
 
-    def weights(self) -> dict[str, float]:
-        """Return the weights that matter, by their inputs."""
-        names = self._vectorizer.get_feature_names_out()[self._kept]
-        weighted = zip(names, self._model.coef_[0], strict=True)
-        return {str(name): round(float(weight), 2) for name, weight in weighted if abs(weight) >= _WEIGHT_MIN}
-
-    def _rows(self, read: Sequence[Pair]) -> list[dict[str, int]]:
+    def _rows(self, read: Sequence[Pair]) -> list[set[str]]:
         common = frozenset(self.common)
-        return [dict.fromkeys(inputs_of(it.query, it.text, it.start, it.end, common), 1) for it in read]
+        return [{*inputs_of(it.query, it.text, it.start, it.end, common)} for it in read]
 
 
 def report(read: Sequence[Pair], probabilities: Sequence[float], *, wrong: bool) -> None:
@@ -146,8 +131,7 @@ def main() -> None:
     model, held_out = Model(pairs(names)), pairs(["heldout"])
     report(held_out, model.probabilities(held_out), wrong=arguments.wrong)
     if arguments.write:
-        content = json.dumps({"common": model.common, "weights": model.weights()}, ensure_ascii=False, indent=0)
-        (Path(intake.__path__[0]) / "asked_code_weights.json").write_text(f"{content}\n", encoding="utf-8")
+        write("asked_code_weights.json", {"common": model.common, "weights": model.logit.weights()})
 
 
 if __name__ == "__main__":
