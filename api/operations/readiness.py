@@ -44,7 +44,8 @@ def readiness(parts: MemoryParts, monitor: StateMonitor, *, needs_broker: bool =
         if needs_broker and background.broker_problem is not None:
             checks["broker"] = "the broker does not answer"
     overdue = monitor.overdue()
-    if overdue is not None and overdue[0] in _NEEDED_PARTS | ({"broker"} if needs_broker else set[str]()):
+    needed = _NEEDED_PARTS | {"broker"} if needs_broker else _NEEDED_PARTS
+    if overdue is not None and overdue[0] in needed:
         checks.setdefault(overdue[0], f"no answer for {overdue[1]:.0f} s")
     if has_append_failed(parts):
         checks.setdefault("log", "the last append failed")

@@ -165,7 +165,7 @@ class SecretQuestion:
         return [secret for secret in secrets if secret in surely or self._may_ask_for(text, secret)]
 
     def _may_ask_for(self, text: str, secret: Secret) -> bool:
-        """Return whether the query probably asks for a code, or asks for one of a text that does not name what it opens."""
+        """Return whether the query probably asks for a code, or asks for one and the text names no thing."""
         if secret.kind not in ("code", "pin"):
             return False
         if asked_probability(self._query, text, secret.start, secret.end) >= ASKED_MIN:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime
+from functools import cache, partial
 from typing import NamedTuple
 
 from recollect.jobs.extraction.message_kinds import play_end, play_start
 from recollect.projections.queries.session_queries import EarlierTurn
-from recollect.projections.text.earlier_days import EARLIER_MESSAGES_MAX, days_named
+from recollect.projections.text.earlier_days import EARLIER_MESSAGES_MAX, EarlierDays, days_named
 from recollect.projections.text.words import folded_words
 
 #: Earlier messages of a session that are read for its state: a play of more messages than this is rare.
@@ -40,8 +41,8 @@ class Conversation:
         self._speakers: set[str] = set()
         #: The last messages of each of them.
         self._last: defaultdict[str, deque[Said]] = defaultdict(lambda: deque(maxlen=LAST_MAX))
-        #: The days that each of the last messages names.
-        self._days: deque[Sequence[date]] = deque(maxlen=EARLIER_MESSAGES_MAX)
+        #: Each returns the days that one of the last messages names, which are read once, when they are asked for.
+        self._days: deque[EarlierDays] = deque(maxlen=EARLIER_MESSAGES_MAX)
 
     def outside_of_play(self, text: str) -> str:
         """Return the part of a message in which its sender speaks as himself; the message may begin or end a play."""
@@ -69,12 +70,11 @@ class Conversation:
 
     def name_days(self, text: str, sent_at: datetime) -> None:
         """Add the days that a message names."""
-        self._days.append(days_named(text, sent_at))
+        self._days.append(cache(partial(days_named, text, sent_at)))
 
-    @property
     def earlier_days(self) -> Sequence[date]:
         """Return the days that the last messages name, the latest last."""
-        return tuple(day for days in self._days for day in days)
+        return tuple(day for days in self._days for day in days())
 
     def is_alone(self, speaker: str) -> bool:
         """Return whether no other person has taken part."""
@@ -87,10 +87,8 @@ class Conversation:
 
     def add_earlier(self, turns: Iterable[EarlierTurn]) -> None:
         """Add the earlier messages of the session, in order."""
-        turns = [*turns]
-        for turn in turns[-EARLIER_MESSAGES_MAX:]:
-            self.name_days(turn.text, turn.sent_at)
         for turn in turns:
+            self.name_days(turn.text, turn.sent_at)
             self.has_assistant |= turn.role == "assistant"
             if turn.role == "user":
                 self.join(turn.speaker)

@@ -138,7 +138,7 @@ def extract_by_rules(
     end = time.thread_time() + seconds_max if len(message.text) > _TIMED_CHARS_MIN else None
     event_text = message.text
     message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
-    earlier = () if conversation is None else conversation.earlier_days
+    earlier = None if conversation is None else conversation.earlier_days
     find_dates = partial(read_dates, sent_at=message.sent_at, read_windows=read_windows, earlier=earlier)
     yield from _dates(message, find_dates)
     if message.is_assistant:

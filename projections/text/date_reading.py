@@ -25,7 +25,7 @@ from recollect.projections.text.calendar_ranges import Range
 from recollect.projections.text.date_cues import cues_of
 from recollect.projections.text.date_patterns import Reading, possible_dates
 from recollect.projections.text.date_surroundings import unshown
-from recollect.projections.text.earlier_days import earlier_cues, follow, follows
+from recollect.projections.text.earlier_days import EarlierDays, earlier_cues, follow, follows
 from recollect.projections.text.sentence_language import Language
 
 #: The probability from which a date is shown and used as a fact. Of held-out labels, 99 % of the dates from here on
@@ -140,7 +140,7 @@ def read_dates(
     language: Language | None = None,
     leaning: int = 0,
     read_windows: ReadWindows | None = None,
-    earlier: Sequence[date] = (),
+    earlier: EarlierDays | None = None,
 ) -> list[ReadDate]:
     """Return the dates in `text`, in order and without overlaps.
 
@@ -149,12 +149,12 @@ def read_dates(
         language: the language of the text, when it is known; None: it is found by its words.
         leaning: -1 for a question, which is about the past unless its words say otherwise; 1 for one about plans.
         read_windows: returns the vectors of the words around the dates; None: the words decide alone.
-        earlier: the days that the messages before it name, the latest last (`earlier_days.days_named`); the words alone
-            do not weigh them.
+        earlier: returns the days that the messages before it name, the latest last (`earlier_days.days_named`), when
+            there is an expression that may follow them; the words alone do not weigh them.
     """
     try:
         readings = possible_dates(text, sent_at, language)
-        followed = follow(readings, earlier)
+        followed = follow(readings, earlier() if readings and earlier is not None else ())
     except OverflowError:
         # At an end of the calendar.
         return []
@@ -236,7 +236,7 @@ def _leaning(reading: Reading, leaning: int) -> NDArray[np.float64]:
     return -_LEANING * np.array([0.5, *against], np.float64)
 
 
-def features_of(reading: Reading, readings: Sequence[Reading], earlier: Sequence[date] = ()) -> NDArray[np.float64]:
+def features_of(reading: Reading, readings: Sequence[Reading], earlier: Sequence[date]) -> NDArray[np.float64]:
     """Return the features of no date and of each candidate, shape (1 + candidates, features)."""
     today = reading.expression.today
     linked, agreeing = _neighbours(reading, readings)

@@ -6,12 +6,14 @@ without a month, and inputs to its reading. A month without a year names a day o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 
 from recollect.projections.text.calendar_ranges import Range, day_in, days
 from recollect.projections.text.date_patterns import Reading, possible_dates
 
+#: Returns the days that messages name, the latest last.
+EarlierDays = Callable[[], Sequence[date]]
 #: Messages before one whose days are kept, and days of them.
 EARLIER_MESSAGES_MAX = 8
 _DAYS_MAX = 12

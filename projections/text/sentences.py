@@ -19,10 +19,10 @@ _END = re.compile(
     rf"(?<!\d\.(?=\s(?:{_GERMAN_MONTHS})\b))"
     + "".join(
         rf"(?<!{words} {digits}\.(?=\s(?:[a-zäöü]|(?:{_SHARED_MONTHS})\b)))"
-        rf"(?<!, {digits}\.(?=\s(?:{_SHARED_MONTHS})\b))"
         for words in _BEFORE_DAY
         for digits in (r"\d", r"\d\d")
     )
+    + "".join(rf"(?<!, {digits}\.(?=\s(?:{_SHARED_MONTHS})\b))" for digits in (r"\d", r"\d\d"))
     + r"(?<!\b(?:Mr|Ms|Dr|St|Sr|mr|ms|dr|vs)\.)(?<!\b(?:Mrs|mrs|Dra|Sra|etc|e\.g|i\.e)\.)\s+"
     r"|\n+|(?<=[。！？])"
 )

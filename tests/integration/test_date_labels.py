@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,7 +78,7 @@ def test_a_day_that_the_days_before_it_make_doubtful_is_not_shown(embedder: Sent
     said, text = datetime(2026, 3, 14, 12, tzinfo=UTC), "the hike is on the 11th, who's in?"
     read_windows = window_reader(embedder)
     assert read_dates(text, said, read_windows=read_windows)[0].sure is not None
-    earlier = days_named("flying to Phoenix on 9 October", said)
+    earlier = partial(days_named, "flying to Phoenix on 9 October", said)
     [read] = read_dates(text, said, read_windows=read_windows, earlier=earlier)
     assert read.sure is None
     assert datetime(2026, 10, 11, tzinfo=UTC) in {candidate.start for candidate in read.candidates}
@@ -93,7 +94,7 @@ def _counts(path: Path, read_windows: ReadWindows | None, monkeypatch: pytest.Mo
     read = sure = shown = shown_right = 0
     wrong: list[str] = []
     for item in labels.read_labels(path):
-        dates = read_dates(item.text, item.said, read_windows=read_windows, earlier=item.earlier)
+        dates = read_dates(item.text, item.said, read_windows=read_windows, earlier=partial(tuple, item.earlier))
         for label in item.labels:
             over = [date for date in dates if _overlap(date.position, len(date.words), label)]
             tops = [date.candidates[0] for date in over]

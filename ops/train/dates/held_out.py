@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from expressions import right_ranges
 from label_files import FOLDER, Label, LabelledText, read_labels
@@ -38,7 +39,7 @@ def counted(texts: Sequence[LabelledText], read_windows: ReadWindows | None) -> 
     """Return how many dates are sure, read right, and shown and right from each threshold on."""
     counts: Counter[str] = Counter()
     for item in texts:
-        dates = read_dates(item.text, item.said, read_windows=read_windows, earlier=item.earlier)
+        dates = read_dates(item.text, item.said, read_windows=read_windows, earlier=partial(tuple, item.earlier))
         for label in item.labels:
             is_sure = label.what == "sure"
             counts["sure"] += is_sure
