@@ -26,8 +26,12 @@ _STOP = (
 _TOKEN = r"[\w$€£%&+#@./'-]{1,60}+"
 #: A comma before a new clause.
 _NEW_CLAUSE = r",\s+(?:I|we|he|she|it|they|you|my|our|then|also|not)\b"
-_THING = rf"(?!{_STOP}\b){_TOKEN}(?:(?!{_NEW_CLAUSE}),?\s+(?!{_STOP}\b){_TOKEN}){{0,9}}"
-_CLAUSE = r"(?:(?!\s+(?:but|because)\b|,\s+(?:but|so|and I|and we)\b).){3,160}"
+#: Words of a thing, and characters of a clause.
+_THING_WORDS_MAX, _CLAUSE_CHARS_MAX = 10, 160
+_THING = rf"(?!{_STOP}\b){_TOKEN}(?:(?!{_NEW_CLAUSE}),?\s+(?!{_STOP}\b){_TOKEN}){{0,{_THING_WORDS_MAX - 1}}}"
+_CLAUSE = rf"(?:(?!\s+(?:but|because)\b|,\s+(?:but|so|and I|and we)\b).){{3,{_CLAUSE_CHARS_MAX}}}"
+#: Words that another one must follow.
+_OPEN_END = re.compile(r"\b(?:an?|the|of|and|or|for|to|with|than|my|your|our|their|is|are|was|were)$", re.IGNORECASE)
 
 
 _SHORT_STOP = _STOP[:-1] + "|at|in|for|with|on|from|near|around|by|to)"
@@ -60,7 +64,7 @@ _PLACEHOLDERS = {
     "count": rf"(?P<count>{_any(vocabulary.COUNTS)})",
     "many": rf"(?P<many>{_any([count for count in vocabulary.COUNTS if count not in ('a', 'no')])})",
     "phone": r"(?P<phone>\+?\d[\d /()-]{4,18}\d)",
-    "amount": r"(?P<amount>[$€£]?\d[\d.,]*(?:\s?(?:[$€£]|[a-z]{3,10}\b(?<!month)(?<!from)))?)",
+    "amount": r"(?P<amount>[$€£]?\d(?:[\d.,]*\d)?(?:\s?(?:[$€£]|[a-z]{3,10}\b(?=\s*(?:[^\w\s]|$|an?\b|per\b|each\b|every\b|now\b))))?)",
     "attribute": rf"(?P<attribute>{_any(vocabulary.ATTRIBUTES)})",
 }
 #: A subject such as `my sister`, `my sister Anna` or `my sister's husband`.
@@ -200,6 +204,8 @@ def _match_at(sentence: str, start: int) -> RuleMatch | None:
             continue
         if subject is not None and rule.has_subject and not _agrees(subject["who"], match.group()):
             continue
+        if _is_cut(match, sentence):
+            return None
         groups = match.groupdict() | ({"who": subject["who"]} if subject and rule.has_subject else {})
         if all(is_name(groups[group], at_start=start == 0) for group in ("name", "who") if groups.get(group)):
             values = {name: " ".join(value.split()).strip(" ,") for name, value in groups.items() if value}
@@ -213,6 +219,15 @@ def _match_at(sentence: str, start: int) -> RuleMatch | None:
                 end=match.end(),
             )
     return None
+
+
+def _is_cut(match: re.Match[str], sentence: str) -> bool:
+    """Return whether what is said goes on where a match ends: `I love to`, or the first ten words of a longer thing."""
+    if _OPEN_END.search(match.group()):
+        return True
+    thing, clause = (match.groupdict().get(name) or "" for name in ("thing", "clause"))
+    is_full = len(thing.split()) == _THING_WORDS_MAX or len(clause) == _CLAUSE_CHARS_MAX
+    return is_full and bool(sentence[match.end() :].strip(" .!"))
 
 
 def _compiled(kind: Kind, tables: list[dict[str, Any]]) -> Iterator[Rule]:
