@@ -128,7 +128,7 @@ def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[Ev
 
 
 def requests_of(context: JobContext, text: str, speaker: str, *, waits: bool = False) -> list[ForgetRequest]:
-    """Return what a text asks to forget; the reading encoder is loaded for a text that may ask alone.
+    """Return what a text asks to forget; the encoder of forgetting is loaded for a text that may ask alone.
 
     Parameters:
         waits: whether to wait until it is loaded. An append and a retrieval do not: words decide alone until then, and
@@ -136,7 +136,8 @@ def requests_of(context: JobContext, text: str, speaker: str, *, waits: bool = F
     """
     if not may_request(text):
         return []
-    return forget_requests(text, speaker, reading_embed(context.vectors().embedder, waits=waits))
+    encoders = encoders_of(context.vectors().embedder, _LOAD_SECONDS_MAX if waits else 0)
+    return forget_requests(text, speaker, None if encoders is None else encoders.read_pairs)
 
 
 def _requests(context: JobContext, message: SpokenMessage, *, waits: bool = False) -> list[ForgetRequest]:
@@ -189,7 +190,7 @@ def _events(
         waits: as in `requests_of`.
     """
     encoders = _encoders(context, waits=waits)
-    requests = [it for it in _requests(context, message, waits=waits) if it.is_sure]
+    requests = _requests(context, message, waits=waits)
     similarities_to = _similarities(context, namespace, snapshot, encoders)
     messages: dict[str, SpokenMessage] = {}
     for request in requests:

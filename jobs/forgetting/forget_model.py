@@ -1,9 +1,8 @@
 """Forget model: how likely a sentence asks to forget something, and which earlier sentences it names.
 
-A logit of its words and one of its vector read whether a sentence asks, with the statement reader
-(`forget_requests.py`). A small network compares the request with each earlier sentence, by the vectors of their words
-and by its own table of words; an encoder reads both as one text. `ops/train/forgetting` learns the weights; its README
-has the figures.
+A logit of its words and an encoder, which reads it with the sentence before it, say whether a sentence asks. A small
+network compares the request with each earlier sentence, by the vectors of their words and by its own table of words;
+the same encoder reads both as one text. `ops/train/forgetting` learns the weights; its README has the figures.
 """
 
 from __future__ import annotations
@@ -86,8 +85,6 @@ class Model:
         self._arrays = arrays
         self._ask_words = arrays["ask_words"]
         self._scales = arrays["ask_scales"].astype(np.float32)
-        #: Weights of the vector of a sentence by the reading encoder, and the bias.
-        self._ask_vector = arrays["ask_vector"].astype(np.float32)
         #: Directions of the vectors that are compared, shape (dimensions, directions).
         self._basis = arrays["basis"].astype(np.float32)
         #: Stems of the ways to ask, which name nothing.
@@ -96,7 +93,7 @@ class Model:
         vocabulary = bytes(arrays["vocabulary"]).decode().split("\n")
         self._places = {word: place + 1 for place, word in enumerate(vocabulary)}
         self._table = arrays["words.table"].astype(np.float32)
-        self._pair_weight, self._pair_bias = (arrays[f"pair.{it}"].astype(np.float32) for it in ("weight", "bias"))
+        self._layers = {name: _Layer(arrays, name) for name in ("pair", "asks")}
         self._networks = {name: _Network(arrays, name) for name in ("words", "vectors")}
 
     def asks(self, sentence: str) -> Floats:
@@ -106,9 +103,9 @@ class Model:
         odds = np.exp(scores - scores.max())
         return np.asarray(odds / odds.sum(), np.float32)
 
-    def asks_by_vector(self, vector: Floats) -> float:
-        """Return the log odds that a sentence asks, by its vector of the reading encoder."""
-        return float(vector @ self._ask_vector[:-1] + self._ask_vector[-1])
+    def asks_by_pair(self, pair: tuple[str, str], read_pairs: ReadPairs) -> float:
+        """Return the log odds that a sentence asks; `pair`: the one before it in its message, or none, and itself."""
+        return float(self._layers["asks"].log_odds(read_pairs([pair]))[0])
 
     def named(self, request: str, said: Sequence[str], encoders: Encoders) -> tuple[Floats, Floats]:
         """Return the log odds that a request names each of some sentences, and the similarities of their vectors."""
@@ -120,9 +117,9 @@ class Model:
         by_vectors = self._networks["vectors"].scores(rows[0], rows[1:], features)
         near = np.array([it.vector @ embedded[0].vector for it in embedded[1:]], np.float32)
         compared = np.asarray(_WORDS_SHARE * by_words + (1 - _WORDS_SHARE) * by_vectors, np.float32)
-        scores = encoders.read_pairs([(text, request) for text in said]) @ self._pair_weight.T + self._pair_bias
+        read = self._layers["pair"].log_odds(encoders.read_pairs([(text, request) for text in said]))
         # The mean of both log odds.
-        return np.asarray((compared + scores[:, 1] - scores[:, 0]) / 2, np.float32), near
+        return np.asarray((compared + read) / 2, np.float32), near
 
     def means(self, features: Sequence[float]) -> float:
         """Return the probability that a message asks to forget its likeliest sentence; `leader` has the features."""
@@ -133,6 +130,18 @@ class Model:
     def content(self, request: str) -> frozenset[str]:
         """Return the stems of a request that name something."""
         return stems_of(request) - self._asking
+
+
+class _Layer:
+    """What reads the vectors of pairs."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+        self._weight, self._bias = (arrays[f"{name}.{it}"].astype(np.float32) for it in ("weight", "bias"))
+
+    def log_odds(self, vectors: Floats) -> Floats:
+        """Return the log odds of the second class."""
+        scores = vectors @ self._weight.T + self._bias
+        return np.asarray(scores[:, 1] - scores[:, 0], np.float32)
 
 
 class _Network:

@@ -34,6 +34,8 @@ class Pair:
     earlier: str
     later: str
     label: int = 0
+    #: Place of the layer whose classes it has.
+    layer: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +45,49 @@ class _Example:
     tokens: list[int]
     inside: list[bool]
     label: int
+    layer: int
 
 
 class PairEncoder:
     """The encoder with the weights of the classes.
 
     Parameters:
-        classes: number of classes.
+        classes: numbers of classes, of each layer that reads the vectors.
     """
 
-    def __init__(self, classes: int) -> None:
+    def __init__(self, *classes: int) -> None:
         self._tokenize = tokenizer()
         self._encoder = AdaptedEncoder(_SEED)
         torch.manual_seed(1)
-        self._layer = torch.nn.Linear(2 * DIMENSIONS, classes)
+        self._layers = [torch.nn.Linear(2 * DIMENSIONS, count) for count in classes]
 
     def fit(self, pairs: Sequence[Pair]) -> None:
         """Fit encoder and weights to pairs; the same ones give the same encoder."""
-        layer = {"params": [*self._layer.parameters()], "lr": _RATE, "weight_decay": 0.01}
+        parameters = [it for layer in self._layers for it in layer.parameters()]
+        layers = {"params": parameters, "lr": _RATE, "weight_decay": 0.01}
         drop = torch.nn.Dropout(_DROPPED)
 
         def loss(batch: Sequence[_Example]) -> Any:
-            scores = self._layer(drop(self._encoder.vectors(batch) * VECTOR_LENGTH))
-            return torch.nn.functional.cross_entropy(scores, torch.tensor([it.label for it in batch]))
+            vectors = drop(self._encoder.vectors(batch) * VECTOR_LENGTH)
+            losses: list[Any] = []
+            for place, layer in enumerate(self._layers):
+                rows = [row for row, it in enumerate(batch) if it.layer == place]
+                labels = torch.tensor([batch[row].label for row in rows], dtype=torch.int64)
+                losses.append(torch.nn.functional.cross_entropy(layer(vectors[rows]), labels, reduction="sum"))
+            return sum(losses) / len(batch)
 
-        self._encoder.fit([layer], [self._example(it) for it in pairs], _EPOCHS, loss)
+        self._encoder.fit([layers], [self._example(it) for it in pairs], _EPOCHS, loss)
 
-    def probabilities(self, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-        """Return the probabilities of the classes, one row a pair."""
+    def probabilities(self, pairs: Sequence[Pair], place: int = 0) -> NDArray[np.float32]:
+        """Return the probabilities of the classes of the layer at `place`, one row a pair."""
+        layer = self._layers[place]
         examples = [self._example(it) for it in pairs]
         order = sorted(range(len(examples)), key=lambda place: len(examples[place].tokens))
-        rows = np.zeros((len(examples), self._layer.out_features), np.float32)
+        rows = np.zeros((len(examples), layer.out_features), np.float32)
         for start in range(0, len(order), _READ_AT_ONCE):
             places = order[start : start + _READ_AT_ONCE]
             with torch.no_grad():
-                scores = self._layer(self._encoder.vectors([examples[place] for place in places]) * VECTOR_LENGTH)
+                scores = layer(self._encoder.vectors([examples[place] for place in places]) * VECTOR_LENGTH)
             rows[places] = scores.softmax(1).numpy()
         return rows
 
@@ -85,9 +95,10 @@ class PairEncoder:
         """Return the arrays of the file of the adapter."""
         return self._encoder.arrays()
 
-    def weights(self) -> dict[str, Any]:
-        """Return the arrays of the file of the weights."""
-        weight, bias = (it.detach().numpy() for it in (self._layer.weight * VECTOR_LENGTH, self._layer.bias))
+    def weights(self, place: int = 0) -> dict[str, Any]:
+        """Return the arrays of the file of the weights of the layer at `place`."""
+        layer = self._layers[place]
+        weight, bias = (it.detach().numpy() for it in (layer.weight * VECTOR_LENGTH, layer.bias))
         return {"weight": weight.astype(np.float16), "bias": bias.astype(np.float16)}
 
     def _example(self, pair: Pair) -> _Example:
@@ -97,4 +108,4 @@ class PairEncoder:
         inside = [first < after <= window.end for first, after in spans]
         if not any(inside):
             inside = [first < after for first, after in spans]
-        return _Example(encoded["input_ids"], inside, pair.label)
+        return _Example(encoded["input_ids"], inside, pair.label, pair.layer)

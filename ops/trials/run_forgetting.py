@@ -92,7 +92,7 @@ def main() -> None:
         for number, line in enumerate(arguments.file.read_text(encoding="utf-8").splitlines()):
             scene: dict[str, Any] = json.loads(line)
             said: list[str] = scene["said"]
-            for place, (text, named) in enumerate(scene["ask"]):
+            for place, (text, named, *_) in enumerate(scene["ask"]):
                 request = text.replace(" || ", " ")
                 forgotten, candidates, _ = asked(memory, f"{number}-{place}", said, request)
                 kind = verdict(said, set(named), forgotten, candidates)

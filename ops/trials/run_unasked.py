@@ -16,8 +16,8 @@ import orjson
 
 from recollect.jobs.forgetting.forget_requests import forget_requests
 from recollect.projections.embeddings.embedder import open_embedder
-from recollect.projections.embeddings.reading_encoder import reading_embed
-from recollect.projections.projection_settings import DEFAULT_MODEL
+from recollect.projections.embeddings.reading_encoder import pair_reader
+from recollect.projections.projection_settings import DEFAULT_MODEL, FORGETTING_MODEL
 
 
 def user_messages(folder: Path) -> list[tuple[str, str]]:
@@ -32,19 +32,16 @@ def user_messages(folder: Path) -> list[tuple[str, str]]:
 
 
 def main() -> None:
-    """Print the requests, and how many are carried out."""
+    """Print the requests."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder of conversations")
     messages = user_messages(parser.parse_args().folder)
     embedder = open_embedder(DEFAULT_MODEL)
     embedder.start()
-    read = reading_embed(embedder)
-    sure = 0
-    for conversation, text in messages:
-        for request in forget_requests(text, "user", read):
-            sure += request.is_sure
-            print(f"{conversation}: {'carried out' if request.is_sure else 'asked back'}: {request.text}")
-    print(f"{len(messages)} messages, {sure} requests that are carried out where what they name is clear")
+    read_pairs = pair_reader(FORGETTING_MODEL, embedder)
+    found = [(name, request.text) for name, text in messages for request in forget_requests(text, "user", read_pairs)]
+    print(*(f"{name}: {text}" for name, text in found), sep="\n")
+    print(f"{len(messages)} messages, {len(found)} requests, carried out where what they name is clear")
 
 
 if __name__ == "__main__":

@@ -9,17 +9,18 @@ import pytest
 
 from recollect.jobs.forgetting.forget_requests import forget_requests
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.reading_encoder import reading_embed
+from recollect.projections.embeddings.reading_encoder import pair_reader
+from recollect.projections.projection_settings import FORGETTING_MODEL
 
 LIVES = sorted((Path(__file__).parents[2] / "ops" / "trials" / "lives").glob("*.json"))
 
 
 def test_no_message_of_a_conversation_without_requests_is_carried_out(embedder: SentenceEmbedder) -> None:
-    read = reading_embed(embedder)
+    read = pair_reader(FORGETTING_MODEL, embedder)
     events = [event for path in LIVES for event in json.loads(path.read_text(encoding="utf-8"))["events"]]
     said = [(event["text"], event["speaker"]) for event in events if event["role"] == "user"]
     assert len(said) > 500
-    carried_out = [it.text for text, name in said for it in forget_requests(text, name, read) if it.is_sure]
+    carried_out = [it.text for text, name in said for it in forget_requests(text, name, read)]
     assert carried_out == []
 
 
@@ -34,7 +35,7 @@ def test_no_message_of_a_conversation_without_requests_is_carried_out(embedder: 
     ],
 )
 def test_an_order_a_change_and_sympathy_are_not_carried_out(embedder: SentenceEmbedder, text: str) -> None:
-    assert not any(it.is_sure for it in forget_requests(text, "Ann", reading_embed(embedder)))
+    assert forget_requests(text, "Ann", pair_reader(FORGETTING_MODEL, embedder)) == []
 
 
 @pytest.mark.parametrize(
@@ -46,9 +47,4 @@ def test_an_order_a_change_and_sympathy_are_not_carried_out(embedder: SentenceEm
     ],
 )
 def test_a_request_in_everyday_words_is_carried_out(embedder: SentenceEmbedder, text: str) -> None:
-    assert any(it.is_sure for it in forget_requests(text, "Ann", reading_embed(embedder)))
-
-
-def test_a_request_that_the_model_is_not_sure_of_is_asked_back(embedder: SentenceEmbedder) -> None:
-    requests = forget_requests("forget the order number", "Ann", reading_embed(embedder))
-    assert [it.is_sure for it in requests] == [False]
+    assert forget_requests(text, "Ann", pair_reader(FORGETTING_MODEL, embedder))

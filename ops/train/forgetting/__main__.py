@@ -33,6 +33,7 @@ from recollect.jobs.forgetting.forget_model import (
     ASK_ROWS,
     MEANING,
     TOKENS_MAX,
+    Encoders,
     ask_rows,
     encoders_of,
     model,
@@ -40,7 +41,6 @@ from recollect.jobs.forgetting.forget_model import (
 )
 from recollect.jobs.forgetting.forget_requests import forget_requests
 from recollect.projections.embeddings.embedder import open_embedder
-from recollect.projections.embeddings.reading_encoder import reading_embed
 from recollect.projections.embeddings.stretches import Stretch
 
 # These libraries have no types, or incomplete ones.
@@ -55,8 +55,8 @@ _VOICES_WEIGHT = 3
 _DIMENSIONS, _WORD_DIMENSIONS = 96, 48
 #: More epochs fit the topics: the loss on the held-out scenes is .240 after two and .255 after five.
 _EPOCHS, _WORD_EPOCHS = 2, 3
-#: Inverse strength of the penalty of the reading by words and by vectors.
-_PENALTY, _VECTOR_PENALTY = 0.6, 3
+#: Inverse strength of the penalty of the reading by words.
+_PENALTY = 0.6
 _THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9)
 _BATCH = 64
 _INT8_MAX = 127
@@ -92,24 +92,8 @@ def reading(
     arrays: dict[str, NDArray[Any]] = {
         "ask_words": np.asarray(np.round(fit.coef_.T / scales), np.int8),
         "ask_scales": np.stack([scales, fit.intercept_]).astype(np.float32),
-        "ask_vector": vector_reading(sentences, is_trained),
     }
     return arrays, np.asarray(fit.predict_proba(words), np.float32)
-
-
-def vector_reading(sentences: Sequence[tuple[str, str, int]], is_trained: NDArray[Any]) -> NDArray[Any]:
-    """Return the weights of the reading of requests by the vectors of the reading encoder, and the bias."""
-    embedder = open_embedder("all-MiniLM-L6-v2")
-    embedder.start()
-    read = reading_embed(embedder, waits=True)
-    if read is None:
-        raise SystemExit(f"The reading encoder is not ready: {embedder.reason}")
-    trained = [it for it, is_used in zip(sentences, is_trained.tolist(), strict=True) if is_used]
-    batches = ([text for _, text, _ in trained[at : at + _BATCH]] for at in range(0, len(trained), _BATCH))
-    vectors = np.array([it.vector for batch in batches for it in read(batch)])
-    asks = [label > 0 for *_, label in trained]
-    fit = linear_model.LogisticRegression(C=_VECTOR_PENALTY, max_iter=500).fit(vectors, asks)
-    return np.asarray([*fit.coef_[0], *fit.intercept_], np.float32)
 
 
 def report_reading(sentences: Sequence[tuple[str, str, int]], found: Floats, held_out: NDArray[Any]) -> None:
@@ -176,7 +160,7 @@ def main() -> None:
     parser.add_argument("--reading", action="store_true", help="fit only the reading of requests by words")
     arguments = parser.parse_args()
     if arguments.encoder:
-        train_encoder(writes=arguments.write)
+        train_encoder(arguments.given, writes=arguments.write)
         return
     sentences, frame = [*asked_sentences(arguments.given)], frame_words()
     held_out_voices = {f"voice {it.voice}" for it in voices(held_out=True)}
@@ -241,13 +225,20 @@ def write_reading(arrays: dict[str, NDArray[Any]], frame: frozenset[str]) -> Non
 
 def report_short_sentences() -> None:
     """Print how the weights of the package, with the statement reader, read the held-out reports and short requests."""
-    embedder = open_embedder("all-MiniLM-L6-v2")
-    embedder.start()
-    embedder.wait_ready(120)
-    read = reading_embed(embedder)
+    read_pairs = encoders().read_pairs
     for label, title in ((False, "reports taken for a request"), (True, "short requests found")):
         texts = [text for text, kind in reports("reports-heldout") if bool(kind) == label]
-        print(f"{title}: {sum(bool(forget_requests(text, 'Ann', read)) for text in texts)} of {len(texts)}")
+        print(f"{title}: {sum(bool(forget_requests(text, 'Ann', read_pairs)) for text in texts)} of {len(texts)}")
+
+
+def encoders() -> Encoders:
+    """Return what reads requests and messages."""
+    embedder = open_embedder("all-MiniLM-L6-v2")
+    embedder.start()
+    found = encoders_of(embedder, 120)
+    if found is None:
+        raise SystemExit(f"The encoder of requests is not ready: {embedder.reason}")
+    return found
 
 
 def write(arrays: dict[str, NDArray[Any]]) -> None:
@@ -260,17 +251,11 @@ def write_meaning(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     """Write weights with those of the meaning."""
     np.savez_compressed(path, allow_pickle=False, **arrays, means=np.zeros(MEANING + 1, np.float32))
     model.cache_clear()
-    embedder = open_embedder("all-MiniLM-L6-v2")
-    embedder.start()
-    embedder.wait_ready(120)
-    encoders = encoders_of(embedder, 120)
-    if encoders is None:
-        raise SystemExit("The encoder of requests is not ready.")
-    read = reading_embed(embedder)
-    found = examples(held_out=False, read=read, encoders=encoders)
+    read = encoders()
+    found = examples(held_out=False, encoders=read)
     means = fitted_meaning(found)
     report_meaning(found, means, "fitted")
-    report_meaning(examples(held_out=True, read=read, encoders=encoders), means, "held out")
+    report_meaning(examples(held_out=True, encoders=read), means, "held out")
     np.savez_compressed(path, allow_pickle=False, **arrays, means=means)
     model.cache_clear()
     print(f"{path}: {path.stat().st_size >> 10} KiB")

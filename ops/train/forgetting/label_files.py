@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from recollect.jobs.extraction.clause_features import word_forms
+from recollect.jobs.forgetting.forget_requests import asks_by_words
 from recollect.projections.text.sentences import split_sentences
 
 FOLDER = Path(__file__).parent
@@ -29,6 +30,10 @@ _GROUP_SHARE = 0.2
 _CHATS = FOLDER.parent / "relevance"
 #: Characters of a message and of a sentence of whole conversations that are read: those of a request.
 _SAID_CHARS_MAX, _SAID_SENTENCE_MAX = 2_000, 300
+#: Sentences without a conversation that the encoder is trained with: their kinds in `asked_sentences`, and how many.
+_SINGLES, _SINGLES_MAX = ("request", "topic", "way", "previous", "report", "reader"), 8_000
+#: Probability by words that a sentence of a conversation asks, from which the encoder learns that it does not.
+_NEAR_MIN = 0.005
 _LANGUAGES = ("de", "es", "fr", "it", "ja", "zh")
 _SLOT = re.compile(r"\{(?P<name>[A-Za-z]+\d?)\}")
 _NAMES = (
@@ -74,6 +79,14 @@ class Scene(NamedTuple):
     request: str
     said: tuple[str, ...]
     named: frozenset[int]
+
+
+class Asked(NamedTuple):
+    """A sentence with the one before it in its message, and whether it asks to forget anything."""
+
+    before: str
+    sentence: str
+    asks: bool
 
 
 def fold(voice: str) -> int:
@@ -278,10 +291,10 @@ def asked_sentences(given: Path) -> Iterator[tuple[str, str, int]]:
         for topic, _ in chance.sample(names, 8):
             text = Filler(way + topic.name).fill(way.replace("{X}", chance.choice(topic.names)))
             yield "way " + way, typed(written(text, chance), chance, is_request=False), 0
-    for text in (*lines("negatives.txt"), *lines("negatives-2.txt")):
+    for text in (text for name in ("negatives", "negatives-2", "negatives-3") for text in lines(f"{name}.txt")):
         yield "way " + text, text, 0
         yield "way " + text, typed(written(text, chance, 1), chance, is_request=False), 0
-    for text in lines("requests-2.txt"):
+    for text in (*lines("requests-2.txt"), *lines("requests-3.txt")):
         yield "way " + text, text, 1
         yield "way " + text, typed(written(text, chance, 1), chance, is_request=True), 1
     for name in lines("previous.txt"):
@@ -292,11 +305,49 @@ def asked_sentences(given: Path) -> Iterator[tuple[str, str, int]]:
         yield "report " + text, text, label
         yield "report " + text, typed(written(text, chance, 1), chance, is_request=label > 0), label
     for is_held_out in (False, True):
-        yield from (("voice " + it.voice, it.request, 1) for it in voices(held_out=is_held_out))
-        yield from (("voice " + voice, text, 0) for voice, text in refusals(held_out=is_held_out))
+        yield from (
+            ("voice " + voice, it.sentence, int(it.asks)) for voice, it in voice_sentences(held_out=is_held_out)
+        )
     yield from ((f"chat {chat}", text, 0) for chat, text in dict.fromkeys(said_sentences(given)))
     for row, text in reader_sentences():
         yield "reader " + row["voice"], text, int(any(part["act"] == "forgets" for part in row["parts"]))
+
+
+def asked_pairs(given: Path) -> Iterator[Asked]:
+    """Yield the sentences that the encoder of requests is trained with; of what is said, half may ask by its words.
+
+    Parameters:
+        given: as in `asked_sentences`.
+    """
+    chance = random.Random(1)
+    yield from (it for _, it in voice_sentences(held_out=False))
+    singles = [(text, label) for voice, text, label in asked_sentences(given) if voice.split()[0] in _SINGLES]
+    yield from (Asked("", text, label > 0) for text, label in chance.sample(singles, _SINGLES_MAX))
+    said = [*dict.fromkeys(text for _, text in said_sentences(given))]
+    near = [text for text in said if asks_by_words(text) >= _NEAR_MIN]
+    yield from (Asked("", text, False) for text in (*near, *chance.sample(said, len(near))))
+
+
+def voice_sentences(*, held_out: bool) -> Iterator[tuple[str, Asked]]:
+    """Yield the voice and the sentences of the requests of voices, and of what they say without asking.
+
+    Of a request, the sentence that asks: the others may ask as well.
+    """
+    for row in _rows(held_out=held_out):
+        yield from ((row["voice"], _asking(*ask)) for ask in row["ask"])
+        others = [text for text in row["said"] if not text.startswith("a: ")]
+        yield from ((row["voice"], it) for text in (*row["none"], *others) for it in _not_asking(text))
+
+
+def _asking(request: str, _: Sequence[int], place: int = 0) -> Asked:
+    """Return the sentence at `place` of a request."""
+    sentences = split_sentences(request.replace(" || ", " "))
+    return Asked("".join(sentences[:place][-1:]), sentences[place], asks=True)
+
+
+def _not_asking(text: str) -> Iterator[Asked]:
+    sentences = split_sentences(text)
+    yield from (Asked(before, it, asks=False) for before, it in zip(["", *sentences], sentences, strict=False))
 
 
 def said_sentences(given: Path) -> Iterator[tuple[str, str]]:
@@ -334,7 +385,7 @@ def voices(*, held_out: bool) -> Iterator[Scene]:
     """Yield the scenes of voices, with the speaker's own sentences alone."""
     for row in _rows(held_out=held_out):
         places = [place for place, text in enumerate(row["said"]) if not text.startswith("a: ")]
-        for request, named in row["ask"]:
+        for request, named, *_ in row["ask"]:
             yield Scene(
                 row["voice"],
                 request.replace(" || ", " "),
@@ -350,22 +401,16 @@ def refused_scenes(*, held_out: bool) -> Iterator[Scene]:
         yield from (Scene(row["voice"], text, said, frozenset()) for text in row["none"])
 
 
-def refusals(*, held_out: bool) -> Iterator[tuple[str, str]]:
-    """Yield the voice and the text of labelled sentences of voices that ask for nothing."""
-    for row in _rows(held_out=held_out):
-        yield from ((row["voice"], text) for text in row["none"])
-        yield from ((row["voice"], text) for text in row["said"] if not text.startswith("a: "))
-
-
 def unseen_rows(*, held_out: bool) -> Iterator[Any]:
     """Yield the scenes that no network is trained on: those that the meaning is fitted to, or those held out of it."""
-    names = ("turns-heldout", "scenes-2-heldout") if held_out else ("scenes-heldout", "chats-heldout", "voices-heldout")
+    tested = ("turns-heldout", "scenes-2-heldout", "scenes-3-heldout")
+    names = tested if held_out else ("scenes-heldout", "chats-heldout", "voices-heldout")
     for name in names:
         yield from _rows_of(name)
 
 
 def _rows(*, held_out: bool) -> Iterator[Any]:
-    names = ("voices-heldout", "chats-heldout") if held_out else ("voices", "chats", "turns", "scenes")
+    names = ("voices-heldout", "chats-heldout") if held_out else ("voices", "chats", "turns", "scenes", "scenes-3")
     yield from (row for name in names for row in _rows_of(name))
 
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from recollect.jobs.forgetting.forget_matches import leader
 from recollect.jobs.forgetting.forget_model import Encoders
 from recollect.jobs.forgetting.forget_requests import forget_requests
-from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.text.sentences import split_sentences
 
 # The library's types are incomplete.
@@ -24,7 +23,7 @@ linear_model: Any = import_module("sklearn.linear_model")
 _ABSENT_WEIGHT = 0.15
 #: Messages of other scenes that make a conversation longer.
 _FURTHER = 10
-_THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.8)
+_THRESHOLDS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8)
 
 
 class Example(NamedTuple):
@@ -36,18 +35,17 @@ class Example(NamedTuple):
     is_right: bool
 
 
-def examples(*, held_out: bool, read: Embed | None, encoders: Encoders) -> list[Example]:
+def examples(*, held_out: bool, encoders: Encoders) -> list[Example]:
     """Return the examples of the scenes that the networks have not seen, each in a short and in a long conversation.
 
     Parameters:
-        read: the embedding of the reading encoder, by which requests are found.
-        encoders: what compares them with what was said.
+        encoders: what finds requests, and compares them with what was said.
     """
     rows = [*unseen_rows(held_out=held_out)]
     others = [text for row in rows for text in row["said"] if not text.startswith("a: ")]
     chance = random.Random(1)
     scenes = [(row, more) for row in rows for more in ([], chance.sample(others, _FURTHER))]
-    return [it for row, more in scenes for it in _of_scene(row, more, read, encoders)]
+    return [it for row, more in scenes for it in _of_scene(row, more, encoders)]
 
 
 def fitted_meaning(found: Sequence[Example]) -> NDArray[Any]:
@@ -73,28 +71,26 @@ def report_meaning(found: Sequence[Example], weights: NDArray[Any], title: str) 
         print(f"meaning, {title} from {threshold}: {'; '.join(counts)}")
 
 
-def _of_scene(row: Any, further: Sequence[str], read: Embed | None, encoders: Encoders) -> Iterator[Example]:
+def _of_scene(row: Any, further: Sequence[str], encoders: Encoders) -> Iterator[Example]:
     said = [(str(place), text) for place, text in enumerate(row["said"]) if not text.startswith("a: ")]
     more = [(f"further {place}", text) for place, text in enumerate(further) if text not in row["said"]]
-    for text, named in row["ask"]:
+    for text, named, *_ in row["ask"]:
         ids = {str(place) for place in named}
-        yield from _likeliest("asked" if ids else "absent", text, [*more, *said], ids, read, encoders)
+        yield from _likeliest("asked" if ids else "absent", text, [*more, *said], ids, encoders)
         if ids:
-            yield from _likeliest(
-                "absent", text, [*more, *(it for it in said if it[0] not in ids)], set(), read, encoders
-            )
+            yield from _likeliest("absent", text, [*more, *(it for it in said if it[0] not in ids)], set(), encoders)
     for text in row["none"]:
-        yield from _likeliest("none", text, [*more, *said], set(), read, encoders)
+        yield from _likeliest("none", text, [*more, *said], set(), encoders)
 
 
 def _likeliest(
-    kind: str, text: str, said: Sequence[tuple[str, str]], named: set[str], read: Embed | None, encoders: Encoders
+    kind: str, text: str, said: Sequence[tuple[str, str]], named: set[str], encoders: Encoders
 ) -> Iterator[Example]:
     sentences = [(id, sentence) for id, message in said for sentence in split_sentences(message)]
     if not sentences:
         return
     sources, texts = zip(*sentences, strict=True)
-    for request in forget_requests(text.replace(" || ", " "), "Ann", read)[:1]:
+    for request in forget_requests(text.replace(" || ", " "), "Ann", encoders.read_pairs)[:1]:
         if not request.previous:
             _, features, best = leader(request.text, request.odds, texts, sources, encoders)
             yield Example(kind, features, sources[best] in named)
