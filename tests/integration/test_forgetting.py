@@ -12,6 +12,7 @@ from support.events import Event, message
 from recollect import Recollect
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings
+from recollect.projections.embeddings.embedder import SentenceEmbedder
 
 QUERIES = ("How much do I earn?", "What do you know about me?", "Tell me everything.", "72,000", "Good morning!")
 
@@ -231,7 +232,9 @@ def test_a_request_goes_with_what_says_nothing_worth_keeping(memory: Recollect) 
     assert "with news" not in {item["id"] for item in result.forgotten}
 
 
-def test_a_request_is_undecided_while_the_models_load(tmp_path: Path) -> None:
+def test_a_request_is_undecided_while_the_models_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # On a busy machine they are loaded before the second message.
+    monkeypatch.setattr(SentenceEmbedder, "wait_ready", lambda *_: False)
     with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
         memory.append("a", said("They pay me 72,000 now."))
         result = turn(memory, "Please forget what I earn.")

@@ -25,6 +25,7 @@ from label_files import (
     drawn_sentences,
     labelled_sentences,
     requests,
+    rules,
 )
 from numpy.typing import NDArray
 
@@ -213,7 +214,7 @@ def main() -> None:
     parser.add_argument("--encoder", action="store_true", help="train the encoder of sentences, too")
     parser.add_argument("--write", action="store_true", help="write the weights into the package")
     arguments = parser.parse_args()
-    sentences = [*labelled_sentences(), *drawn_sentences(), *chat_sentences()]
+    sentences = [*labelled_sentences(), *drawn_sentences(), *chat_sentences(), *rules()]
     if arguments.encoder:
         more = [*sentences, *requests(), *changes()]
         adapter, heads = trained([it for it in more if not it.is_held_out])

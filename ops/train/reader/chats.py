@@ -14,7 +14,7 @@ from recollect.jobs.extraction.statements import instruction_probability, read_s
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import reading_embed
 
-_THRESHOLDS = (0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.65, 0.75, 0.85)
+_THRESHOLDS = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.65, 0.75, 0.85)
 
 
 def main() -> None:

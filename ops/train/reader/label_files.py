@@ -22,6 +22,7 @@ from zlib import crc32
 
 from recollect.jobs.extraction.clauses import Clause, clauses
 from recollect.jobs.extraction.sentences import sentences
+from recollect.projections.text.sentences import split_sentences
 
 FOLDER = Path(__file__).parent / "labels"
 #: The conversations of the labels that have no text.
@@ -45,6 +46,8 @@ BARRED = {
 #: Labels of other models that say something of acts and changes.
 _REQUESTS = Path(__file__).parents[1] / "forgetting"
 _CHANGES = Path(__file__).parents[1] / "changes"
+#: The acts of the letters of `rules-*.txt`.
+_RULE_LETTERS = {"R": "rules", "W": "unrules", "N": NO_RULE}
 #: One message in this many is drawn for them: of talk between people, and of the words of an assistant's users.
 _DRAWN = {"person": 3, "assistant": 6}
 _DRAWN_SENTENCES_MAX = 2
@@ -122,10 +125,23 @@ def requests() -> Iterator[LabelledSentence]:
         voice = HELD_OUT if path.stem.endswith("heldout") else ""
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            for text, _ in row["ask"]:
-                yield _whole(voice + row["voice"], text, {"act": "forgets"})
+            for text, _, *place in row["ask"]:
+                asking = split_sentences(text)[sum(place)]
+                yield _whole(voice + row["voice"], asking, {"act": "forgets"})
             for text in row["none"]:
                 yield _whole(voice + row["voice"], text, {"act": "no request"})
+
+
+def rules() -> Iterator[LabelledSentence]:
+    """Yield the sentences of `labels/rules-*.txt`: rules for an assistant, withdrawals of them, and what is neither."""
+    for path in sorted(FOLDER.glob("rules-*.txt")):
+        held_out, voice = HELD_OUT if path.stem.endswith("heldout") else "", ""
+        for line in path.read_text(encoding="utf-8").splitlines():
+            letter, _, text = line.partition("|")
+            if line.startswith("# voice: "):
+                voice = line.removeprefix("# voice: ")
+            elif text:
+                yield _whole(held_out + voice, text, {"act": _RULE_LETTERS[letter]})
 
 
 def changes() -> Iterator[LabelledSentence]:
