@@ -234,7 +234,11 @@ def test_a_request_goes_with_what_says_nothing_worth_keeping(memory: Recollect) 
 
 def test_a_request_is_undecided_while_the_models_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # On a busy machine they are loaded before the second message.
-    monkeypatch.setattr(SentenceEmbedder, "wait_ready", lambda *_: False)
+    def not_ready(embedder: SentenceEmbedder, seconds: float) -> bool:
+        del embedder, seconds
+        return False
+
+    monkeypatch.setattr(SentenceEmbedder, "wait_ready", not_ready)
     with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
         memory.append("a", said("They pay me 72,000 now."))
         result = turn(memory, "Please forget what I earn.")
