@@ -64,7 +64,7 @@ _PLACEHOLDERS = {
     "count": rf"(?P<count>{_any(vocabulary.COUNTS)})",
     "many": rf"(?P<many>{_any([count for count in vocabulary.COUNTS if count not in ('a', 'no')])})",
     "phone": r"(?P<phone>\+?\d[\d /()-]{4,18}\d)",
-    "amount": r"(?P<amount>[$€£]?\d(?:[\d.,]*\d)?(?:\s?(?:[$€£]|[a-z]{3,10}\b(?=\s*(?:[^\w\s]|$|an?\b|per\b|each\b|every\b|now\b))))?)",
+    "amount": r"(?P<amount>[$€£]?\d(?:[\d.,]*\d)?(?:\s?(?:lakh|crore|thousand|million|billion)\b)?(?:\s?(?:[$€£]|[a-z]{3,10}\b(?=\s*(?:[^\w\s]|$|an?\b|per\b|each\b|every\b|now\b))))?)",
     "attribute": rf"(?P<attribute>{_any(vocabulary.ATTRIBUTES)})",
 }
 #: A subject such as `my sister`, `my sister Anna` or `my sister's husband`.

@@ -190,6 +190,7 @@ def _events(
         waits: as in `requests_of`.
     """
     encoders = _encoders(context, waits=waits)
+    # Read again: the encoder may have been loaded meanwhile.
     requests = _requests(context, message, waits=waits)
     similarities_to = _similarities(context, namespace, snapshot, encoders)
     messages: dict[str, SpokenMessage] = {}

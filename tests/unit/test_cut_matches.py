@@ -26,6 +26,7 @@ def test_a_match_that_ends_within_what_is_said_makes_no_fact(sentence: str) -> N
         ("my rent is 720, goes out on the 3rd", "720"),
         ("my rent is 4,200 with the hospital", "4,200"),
         ("my rent is 950 euros a month", "950 euros"),
+        ("my rent is 1.6 lakh which is criminal", "1.6 lakh"),
         ("I love hiking with my dogs", "hiking with my dogs"),
         ("I have to stop at 23 from now on", "stop at 23 from now on"),
     ],

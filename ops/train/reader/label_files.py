@@ -126,7 +126,7 @@ def requests() -> Iterator[LabelledSentence]:
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             for text, _, *place in row["ask"]:
-                asking = split_sentences(text)[sum(place)]
+                asking = split_sentences(text)[place[0] if place else 0]
                 yield _whole(voice + row["voice"], asking, {"act": "forgets"})
             for text in row["none"]:
                 yield _whole(voice + row["voice"], text, {"act": "no request"})
