@@ -55,10 +55,15 @@ def probability(inputs: Iterable[str], weights: Mapping[str, float]) -> float:
 
 def inputs_of(text: str, match: re.Match[str]) -> set[str]:
     """Return the names of the inputs of a number: its form, and the words around it."""
-    start, end = match.span()
+    return {"any", *_form(match.group()), *words_around(text, *match.span())}
+
+
+def words_around(text: str, start: int, end: int) -> Iterator[str]:
+    """Yield the names of the inputs of the words on each side of what may be a code."""
     before = _TOKEN.findall(text[max(0, start - _AROUND_CHARS) : start].lower().replace("’", "'"))
     after = _TOKEN.findall(text[end : end + _AROUND_CHARS].lower().replace("’", "'"))
-    return {"any", *_form(match.group()), *_words(before[::-1], "before"), *_words(after, "after")}
+    yield from _words(before[::-1], "before")
+    yield from _words(after, "after")
 
 
 def _form(number: str) -> Iterator[str]:

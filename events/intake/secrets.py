@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from recollect.events.intake.code_numbers import code_numbers
+from recollect.events.intake.code_words import code_words
 from recollect.events.intake.secret_formats import Secret, secrets_by_format
 from recollect.events.intake.stated_secrets import stated_secrets
 
@@ -21,11 +22,11 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def probable_secrets(text: str) -> list[Secret]:
-    """Return the secrets of `text`, and the numbers that are probably codes: what is shown, and sent, without them.
+    """Return the secrets of `text`, and what is probably a code: what is shown, and sent, without them.
 
-    A number that was never stored for that reason would be lost, so an append looks for the sure ones only.
+    What was never stored for that reason would be lost, so an append looks for the sure ones only.
     """
-    return _apart((*find_secrets(text), *code_numbers(text)))
+    return _apart((*find_secrets(text), *code_numbers(text), *code_words(text)))
 
 
 def _apart(candidates: Iterable[Secret]) -> list[Secret]:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
+from recollect.api.retrieval.contract.result import Item
 from recollect.events.intake.screening import SecretPolicies
 
 _DATA: dict[str, Any] = orjson.loads((Path(__file__).parents[1] / "data" / "secret-queries.json").read_bytes())
@@ -185,3 +186,31 @@ def test_a_code_of_no_named_thing_is_shown_to_a_question_for_any_code() -> None:
     assert SecretFilter(SecretPolicies(), "server code pls").text(text) == text
     for query in ("who leaked it?", "bank pin?", "what's the dress code?"):
         assert "9026" not in SecretFilter(SecretPolicies(), query).text(text), query
+
+
+def test_a_code_that_is_hidden_in_one_message_is_hidden_in_the_words_of_another() -> None:
+    said = (
+        "The door code of the flat is 2719.",
+        "Anna K: Polish, pharmacy. Back door 2719.",
+        "Flight KL2719, seat 12.",
+    )
+    items = [
+        Item(
+            id=str(place),
+            kind="episode",
+            namespace="a",
+            text=text,
+            score=0.0,
+            matched_by=(),
+            ranks={},
+            source_events=(),
+            occurred_at_us=0,
+        )
+        for place, text in enumerate(said)
+    ]
+    assert [it.text for it in SecretFilter(SecretPolicies(), "what does Anna study?").items(items)] == [
+        "The door code of the flat is [hidden: code].",
+        "Anna K: Polish, pharmacy. Back door [hidden: code].",
+        "Flight KL2719, seat 12.",
+    ]
+    assert [it.text for it in SecretFilter(SecretPolicies(), "what is the door code?").items(items)] == [*said]

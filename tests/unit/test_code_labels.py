@@ -36,3 +36,18 @@ def test_a_code_is_shown_to_who_asks_for_it_and_to_few_other_questions_about_the
     counts = held_out.shown()
     assert counts["ask shown"] >= _ASKED_SHARE_MIN * counts["ask"] > 60
     assert counts["other shown"] <= _OTHERS_SHARE_MAX * counts["other"]
+
+
+def test_passwords_without_that_name_are_found_and_few_other_words_are(held_out: Any) -> None:
+    """Of 94 passwords; 90 more messages have names of networks, users, files and titles instead."""
+    counts = held_out.found("words")
+    assert counts["codes"] == 94
+    assert counts["found"] >= 60
+    assert counts["others"] <= 18
+
+
+def test_codes_are_found_in_the_replies_that_repeat_them_and_no_amounts(held_out: Any) -> None:
+    counts = held_out.found("replies")
+    assert counts["codes"] == 52
+    assert counts["found"] >= 30
+    assert counts["others"] <= 3

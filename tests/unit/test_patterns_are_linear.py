@@ -35,6 +35,7 @@ from recollect.api.retrieval.understanding.question_extraction import extract_qu
 from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
 from recollect.events.intake.asked_codes import asked_probability
 from recollect.events.intake.code_numbers import code_numbers
+from recollect.events.intake.code_words import code_words
 from recollect.events.intake.recalled_context import strip_recalled
 from recollect.jobs.extraction.clauses import clauses
 from recollect.jobs.extraction.entity_names import named_entities
@@ -177,6 +178,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "sentences": sentences,
     "clauses": clauses,
     "code numbers": lambda text: [*code_numbers(text)],
+    "code words": lambda text: [*code_words(text)],
     "asked codes": lambda text: asked_probability("gate?", f"{text} 4471 {text}", len(text) + 1, len(text) + 5),
     "fence": strip_recalled,
     "one line": single_line,

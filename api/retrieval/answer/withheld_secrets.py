@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,10 @@ from recollect.events.storage.bounded_cache import BoundedCache
 #: Texts whose secrets are cached, about 200 bytes each: finding them takes half a millisecond in a long message.
 _TEXTS_MAX = 20_000
 _DIGEST_BYTES = 16
+#: Characters of a withheld value that is withheld in other texts as well: three digits are many things.
+_VALUE_CHARS_MIN = 4
+_TOKEN = re.compile(r"[^\s,.;:!?()\[\]\"'“”„«»]+")
+_MARK = "[hidden: code]"
 #: The secrets of the texts shown last, by the digest of the text, so that no text stays in memory.
 _cached_secrets: BoundedCache[bytes, Sequence[Secret]] = BoundedCache(_TEXTS_MAX)
 
@@ -36,6 +41,7 @@ class SecretFilter:
         self._hidden = policies.kinds("label")
         self._question = SecretQuestion(query)
         self._owns = owns
+        self._values = set[str]()
 
     def text(self, text: str, *, is_own: Callable[[], bool] = lambda: True) -> str:
         """Return a text with marks in place of the secrets that are not shown.
@@ -52,29 +58,39 @@ class SecretFilter:
         shown = set(self._question.requested(text, secrets))
         if shown and not is_own():
             shown = set[Secret]()
-        withheld = [secret for secret in secrets if secret.kind in self._redacted or secret not in shown]
+        withheld = [it for it in secrets if it.kind in marks and (it.kind in self._redacted or it not in shown)]
+        values = {text[secret.start : secret.end] for secret in withheld}
+        self._values |= {value for value in values if len(value) >= _VALUE_CHARS_MIN}
         return redact(text, withheld, marks)
 
     def items(self, items: Sequence[Item]) -> list[Item]:
-        """Return the items without the secrets that are not shown."""
-        return [self._item(item) for item in items]
+        """Return the items without the secrets that are not shown, and without those of one in the words of another."""
+        filtered = [self._item(item) for item in items]
+        if not self._values:
+            return filtered
+        hide = partial(_TOKEN.sub, lambda match: _MARK if match.group() in self._values else match.group())
+        return [_with_texts(item, hide, hide) for item in filtered]
 
     def _item(self, item: Item) -> Item:
         """Return one item, and its sources, without the secrets that are not shown."""
-        is_own = partial(self._is_own, item)
-        text = self.text(item.text, is_own=is_own)
-        short = None if item.short is None else self.text(item.short, is_own=is_own)
-        sources = tuple(source._replace(text=self.text(source.text, is_own=is_own)) for source in item.sources)
-        later = item.later
-        if later is not None:
-            is_own = partial(self._is_own, replace(item, kind="fact", source_events=(later.source_event,)))
-            later = replace(later, text=self.text(later.text, is_own=is_own))
-        if (text, short, sources, later) == (item.text, item.short, item.sources, item.later):
-            return item
-        return replace(item, text=text, short=short, sources=sources, later=later)
+        own = partial(self.text, is_own=partial(self._is_own, item))
+        if item.later is None:
+            return _with_texts(item, own, own)
+        of_later = replace(item, kind="fact", source_events=(item.later.source_event,))
+        return _with_texts(item, own, partial(self.text, is_own=partial(self._is_own, of_later)))
 
     def _is_own(self, item: Item) -> bool:
         return self._owns is None or self._owns(item)
+
+
+def _with_texts(item: Item, of_item: Callable[[str], str], of_later: Callable[[str], str]) -> Item:
+    """Return an item whose texts a function has changed, and that of a later statement another one."""
+    text, short = of_item(item.text), None if item.short is None else of_item(item.short)
+    sources = tuple(source._replace(text=of_item(source.text)) for source in item.sources)
+    later = None if item.later is None else replace(item.later, text=of_later(item.later.text))
+    if (text, short, sources, later) == (item.text, item.short, item.sources, item.later):
+        return item
+    return replace(item, text=text, short=short, sources=sources, later=later)
 
 
 def _secrets(text: str) -> Sequence[Secret]:

@@ -23,10 +23,10 @@ _LABELS = Path(__file__).parent / "labels"
 _DATA = Path(os.environ.get("RECOLLECT_TEST_DATA") or Path(__file__).parents[4] / "shared" / "data")
 
 
-def found() -> Counter[str]:
+def found(name: str = "own") -> Counter[str]:
     """Return how many `codes` the held-out messages have and are `found`, and how many `others` are taken for one."""
     counts: Counter[str] = Counter()
-    for row in _rows("own-heldout.jsonl"):
+    for row in _rows(f"{name}-heldout.jsonl"):
         marked, codes = _marked(row["text"]), row["codes"]
         counts["codes"] += len(codes)
         counts["found"] += sum(any(code in it or it in code for it in marked) for code in codes)
@@ -69,5 +69,11 @@ def _marked(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    for title, of in (("codes", found()), ("questions", shown()), ("given conversations", in_given_conversations())):
+    for title, of in (
+        ("numbers", found()),
+        ("replies and amounts", found("replies")),
+        ("questions for numbers", shown()),
+        ("words", found("words")),
+        ("given conversations", in_given_conversations()),
+    ):
         print(f"{title}: {dict(of)}")
