@@ -22,6 +22,7 @@ _CANDIDATES_MAX = 3
 _UNCLEAR = (
     "The user asks to forget something, but it is not clear what, so nothing was forgotten. Ask what exactly to forget."
 )
+_UNSURE = "The user may ask to forget something. Nothing was forgotten: if they do, ask what exactly to forget."
 _UNDECIDED = (
     "The user asks to forget something. It is not decided yet what that is: say that you will forget it, and do not "
     "mention it again."
@@ -71,7 +72,8 @@ def forget_answer(
         return ForgetAnswer(forgotten, notes=(_FORGOTTEN,))
     if is_undecided(parts.job_context, len(appended)):
         return ForgetAnswer(notes=(_UNDECIDED,))
-    return ForgetAnswer(candidates=_candidates(parts, namespace, requests, message.id), notes=(_UNCLEAR,))
+    note = _UNCLEAR if any(it.is_sure for it in requests) else _UNSURE
+    return ForgetAnswer(candidates=_candidates(parts, namespace, requests, message.id), notes=(note,))
 
 
 def with_forgotten(recorded: Sequence[Appended], prepared: Sequence[EventDraft], own: int) -> list[Appended]:

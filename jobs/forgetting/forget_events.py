@@ -141,7 +141,9 @@ def requests_of(context: JobContext, text: str, speaker: str, *, waits: bool = F
 
 
 def _requests(context: JobContext, message: SpokenMessage, *, waits: bool = False) -> list[ForgetRequest]:
-    return requests_of(context, message.text, message.speaker, waits=waits) if message.is_user else []
+    """Return the requests of a message that are carried out when what they name is clear."""
+    requests = requests_of(context, message.text, message.speaker, waits=waits) if message.is_user else []
+    return [it for it in requests if it.is_sure]
 
 
 def _content(event: EventDraft | RecordedEvent) -> str:

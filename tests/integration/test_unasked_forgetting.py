@@ -20,8 +20,10 @@ def test_no_message_of_a_conversation_without_requests_is_carried_out(embedder: 
     events = [event for path in LIVES for event in json.loads(path.read_text(encoding="utf-8"))["events"]]
     said = [(event["text"], event["speaker"]) for event in events if event["role"] == "user"]
     assert len(said) > 500
-    carried_out = [it.text for text, name in said for it in forget_requests(text, name, read)]
-    assert carried_out == []
+    requests = [it for text, name in said for it in forget_requests(text, name, read)]
+    assert [it.text for it in requests if it.is_sure] == []
+    # What is not sure is asked back; nothing is forgotten by it.
+    assert len(requests) <= 0.01 * len(said)
 
 
 @pytest.mark.parametrize(

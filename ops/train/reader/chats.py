@@ -27,6 +27,8 @@ def main() -> None:
     kept: list[tuple[bool, float, str]] = []
     ruled: list[tuple[bool, float, str]] = []
     for chat in chats():
+        if not any(event["id"] in labels for event in chat.events):
+            continue
         held_out = is_held_out(chat.name)
         for event in chat.events:
             said = [it.said[:CHAT_SENTENCE_CHARS_MAX] for it in sentences(event["payload"]["text"])]
