@@ -22,9 +22,17 @@ def find_secrets(text: str) -> list[Secret]:
 
 
 def probable_secrets(text: str) -> list[Secret]:
-    """Return the secrets of `text`, and what is probably a code: what is shown, and sent, without them.
+    """Return the secrets of `text`, and the numbers that are probably codes: what is shown without them.
 
-    What was never stored for that reason would be lost, so an append looks for the sure ones only.
+    A number that was never stored for that reason would be lost, so an append looks for the sure ones only.
+    """
+    return _apart((*find_secrets(text), *code_numbers(text)))
+
+
+def unsent_secrets(text: str) -> list[Secret]:
+    """Return the probable secrets of `text`, and the words that are probably passwords: what no language model is sent.
+
+    A context shows such a word, since half of its owner's questions for it are not recognised as such.
     """
     return _apart((*find_secrets(text), *code_numbers(text), *code_words(text)))
 

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import InvalidInput, short_text
 from recollect.events.instruments import Counter, Histogram
-from recollect.events.intake.secrets import probable_secrets, redact
+from recollect.events.intake.secrets import redact, unsent_secrets
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import captures_content, span
@@ -381,7 +381,7 @@ class LlmClient:
 
 def _without_secrets(line: str) -> str:
     """Return a line without passwords, PINs, codes, keys, cards and accounts."""
-    secrets = probable_secrets(line)
+    secrets = unsent_secrets(line)
     return redact(line, secrets, {secret.kind: "redacted" for secret in secrets}) if secrets else line
 
 

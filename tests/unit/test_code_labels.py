@@ -38,7 +38,7 @@ def test_a_code_is_shown_to_who_asks_for_it_and_to_few_other_questions_about_the
     assert counts["other shown"] <= _OTHERS_SHARE_MAX * counts["other"]
 
 
-def test_passwords_without_that_name_are_found_and_few_other_words_are(held_out: Any) -> None:
+def test_no_language_model_is_sent_most_passwords_without_that_name(held_out: Any) -> None:
     """Of 94 passwords; 90 more messages have names of networks, users, files and titles instead."""
     counts = held_out.found("words")
     assert counts["codes"] == 94

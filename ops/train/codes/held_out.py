@@ -17,7 +17,7 @@ from typing import Any
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
 from recollect.events.intake.code_numbers import code_numbers, possible_codes
 from recollect.events.intake.screening import SecretPolicies
-from recollect.events.intake.secrets import probable_secrets
+from recollect.events.intake.secrets import unsent_secrets
 
 _LABELS = Path(__file__).parent / "labels"
 _DATA = Path(os.environ.get("RECOLLECT_TEST_DATA") or Path(__file__).parents[4] / "shared" / "data")
@@ -65,7 +65,7 @@ def _rows(name: str) -> Iterator[dict[str, Any]]:
 
 
 def _marked(text: str) -> list[str]:
-    return [text[secret.start : secret.end] for secret in probable_secrets(text)]
+    return [text[secret.start : secret.end] for secret in unsent_secrets(text)]
 
 
 if __name__ == "__main__":

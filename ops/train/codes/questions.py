@@ -54,13 +54,13 @@ def pairs(names: Sequence[str]) -> list[Pair]:
     """Return the pairs of files of questions."""
     chance = random.Random(_SEED)
     found: list[Pair] = []
-    for name in names:
-        texts = [json.loads(line)["text"] for line in _lines(f"own-{name}.jsonl")]
+    for messages, files in [
+        *((f"own-{name}.jsonl", (f"questions-{name}.jsonl", f"rest-{name}.jsonl")) for name in names),
+        *((f"words-{name}.jsonl", (f"word-questions-{name}.jsonl",)) for name in names),
+    ]:
+        texts = [json.loads(line)["text"] for line in _lines(messages)]
         rows: list[dict[str, Any]] = [
-            row
-            for file in (f"questions-{name}.jsonl", f"rest-{name}.jsonl")
-            for row in map(json.loads, _lines(file))
-            if row["code"] in texts[row["n"]]
+            row for file in files for row in map(json.loads, _lines(file)) if row["code"] in texts[row["n"]]
         ]
         codes = [(text := texts[row["n"]], place := text.find(row["code"]), place + len(row["code"])) for row in rows]
         for row, code in zip(rows, codes, strict=True):
