@@ -19,9 +19,10 @@ from recollect.events.intake.secret_formats import Secret
 #: The probability from which a number is a code: see the model card.
 CODE_MIN = 0.6
 #: What may be a code: three to eight digits, with a few letters, `*` or `#`; or groups of digits, `4-4-7-1`. No years,
-#: whose words are the same too often, no amounts, `15 000`, `R5200`, and no parts of longer numbers, `0512 555 018`.
+#: whose words are the same too often, no amounts, `15 000`, `R5200`, no values of programs, `port=5000`, and no parts
+#: of longer numbers, `0512 555 018`.
 _NUMBER = re.compile(
-    r"(?<![\w.,:/€$£@+*#-])(?<!\d )(?!(?:1[5-9]|20)\d\d(?![\w*#]))(?!\d{1,3} 000)[*#]?"
+    r"(?<![\w.,:/€$£@+*#-])(?<!\w=)(?<!\d )(?!(?:1[5-9]|20)\d\d(?![\w*#]))(?!\d{1,3} 000)[*#]?"
     r"(?:\d(?:[ -]\d){2,7}|\d{3} \d{3}"
     r"|\d{2}(?:[ -]\d{2}){2,3}|(?:(?!R\d)[A-Za-z]{1,6}-?)?\d{3,8}[A-Za-z]{0,2}|\d{1,4}[A-Za-z]\d{1,4})[*#]?"
     r"(?![\w€$£%@*#]|[.,:/-]\d| \d)"

@@ -1,7 +1,8 @@
-"""Code words: finds passwords that stand without the word, by the words around them.
+"""Code words: finds passwords of unusual forms, by the words around them.
 
-`WLAN bei meinen Eltern: gast2024`, `netflix is still biscuit77`. A logit over the form of a word and the words near it
-says how probable it is that it gives access; `ops/train/codes` learns its weights.
+`moose-moose-9`, `Lotte&Paul`, `AllegroMaNonTroppo`: most people type a password without saying that it is one. A logit
+over the form of a word and the words near it says how probable it is that it gives access; `ops/train/codes` learns its
+weights.
 """
 
 from __future__ import annotations
@@ -19,37 +20,27 @@ from recollect.events.intake.secret_formats import Secret
 
 #: The probability from which a word is a code: see the model card.
 CODE_WORD_MIN = 0.4
-#: Words of a text that are read; characters of a code, and words of one in quotes.
+#: Words of a text that are read, and characters of a code.
 _WORDS_MAX = 2_000
 _CHARS_MIN, _CHARS_MAX = 4, 64
 _WORD = re.compile(r"\S+")
-_QUOTES = tuple("\"'“„«`‘")
-#: Words in quotes, up to some.
-_QUOTED = re.compile(r"(?<!\w)[\"“„«`‘'](?P<code>[^\s\"”“»`\n][^\"”“»`\n]{2,40}?)[\"”“»`’'](?!\w)")
-_QUOTED_WORDS_MAX = 5
 _EDGES = "\"'“”„«»‘’`.,;:!?()[]{}<>…*"
-#: Signs within a word that few other words have: `Lotte&Paul`, `lazy-yak-zoo`, `AllegroMaNonTroppo`.
+#: Signs within a word that few other words have: `Lotte&Paul`.
 _SIGN = re.compile(r"\w[!&_+#$%*=^~]+\w")
+#: Parts of a word: `lazy-yak-zoo`, `AllegroMaNonTroppo`.
 _COMPOUND = re.compile(r"\w[-./]\w|[a-z][A-Z]")
-#: What joins a plain word to the thing that it opens.
-_JOINER = re.compile(
-    r"(?:[:=>–→-]|\b(?:is|was|ist|war|lautet|es|est|era|è|é|word|wort|now|jetzt|still|says?|sagen|type|spell|tippen|tippe|tape[rz]?"
-    r"|wants|with|con|mit|avec|com|then|to|puis|dann|called))\s*[\"'“„«]?\Z",
-    re.IGNORECASE,
-)
 _LINK = re.compile(r"://|@\w|www\.|\.(?:com|org|net|de|pdf|jpe?g|png|docx?|xlsx?|py|js|md|txt)\b", re.IGNORECASE)
 #: `28th`, `10am`, `3kg`, `2x`.
 _MEASURE = re.compile(r"\d{1,6}[^\W\d_]{1,3}(?:-\d{1,6}[^\W\d_]{0,3})?")
 _SHAPE_CHARS_MAX = 6
-#: Characters before a word in which its joiner is looked for.
-_JOINER_CHARS = 14
 
 
 class Candidate(NamedTuple):
-    """A word that may be a code, and why."""
+    """A word that may be a code."""
 
     start: int
     end: int
+    #: `mixed`: letters and digits; `sign`, `compound`: see `_SIGN` and `_COMPOUND`.
     form: str
 
 
@@ -61,39 +52,25 @@ def code_words(text: str) -> Iterator[Secret]:
 
 
 def possible_words(text: str) -> Iterator[Candidate]:
-    """Yield what may be a code, up to a number of words."""
-    end = 0
+    """Yield the words of unusual forms, up to a number of words; plain words are too many, and few are codes."""
     for match in islice(_WORD.finditer(text), _WORDS_MAX):
-        if match.start() < end:
-            continue
-        quoted = _QUOTED.match(text, match.start())
-        if quoted and " " in quoted["code"] and len(quoted["code"].split()) <= _QUOTED_WORDS_MAX:
-            end = quoted.end()
-            yield Candidate(*quoted.span("code"), "quoted")
-            continue
         core = match.group().strip(_EDGES)
-        if not _CHARS_MIN <= len(core) <= _CHARS_MAX or not any(map(str.isalpha, core)):
-            continue
-        if _LINK.search(core) or _MEASURE.fullmatch(core):
+        if not _CHARS_MIN <= len(core) <= _CHARS_MAX or _LINK.search(core) or _MEASURE.fullmatch(core):
             continue
         start = match.start() + match.group().index(core)
-        if form := _form_of(core, text[max(0, start - _JOINER_CHARS) : start]):
+        if form := _form_of(core):
             yield Candidate(start, start + len(core), form)
 
 
-def _form_of(word: str, before: str) -> str | None:
+def _form_of(word: str) -> str | None:
     """Return why a word may be a code; None for most words."""
+    if not any(map(str.isalpha, word)):
+        return None
     if any(map(str.isdigit, word)):
         return "mixed"
     if _SIGN.search(word):
         return "sign"
-    if before.endswith(_QUOTES):
-        return "quoted"
-    if _COMPOUND.search(word):
-        return "compound"
-    if word.isupper():
-        return "upper"
-    return "joined" if _JOINER.search(before) else None
+    return "compound" if _COMPOUND.search(word) else None
 
 
 def inputs_of(text: str, candidate: Candidate) -> set[str]:

@@ -30,9 +30,9 @@ def probable_secrets(text: str) -> list[Secret]:
 
 
 def unsent_secrets(text: str) -> list[Secret]:
-    """Return the probable secrets of `text`, and the words that are probably passwords: what no language model is sent.
+    """Return the probable secrets of `text` and the words that are probably passwords: no model gets them.
 
-    A context shows such a word, since half of its owner's questions for it are not recognised as such.
+    A context shows such a word, since half of its owner's questions for it are not recognised.
     """
     return _apart((*find_secrets(text), *code_numbers(text), *code_words(text)))
 
@@ -50,6 +50,11 @@ def _apart(candidates: Iterable[Secret]) -> list[Secret]:
     return secrets
 
 
+def mark(word: str, kind: str) -> str:
+    """Return what stands in place of a secret: ``[redacted: card]``."""
+    return f"[{word}: {kind}]"
+
+
 def redact(text: str, secrets: Sequence[Secret], marks: Mapping[str, str]) -> str:
     """Return `text` with a mark such as ``[redacted: card]`` in place of each secret.
 
@@ -60,6 +65,6 @@ def redact(text: str, secrets: Sequence[Secret], marks: Mapping[str, str]) -> st
     position = 0
     for secret in secrets:
         if secret.kind in marks:
-            parts += [text[position : secret.start], f"[{marks[secret.kind]}: {secret.kind}]"]
+            parts += [text[position : secret.start], mark(marks[secret.kind], secret.kind)]
             position = secret.end
     return "".join([*parts, text[position:]])

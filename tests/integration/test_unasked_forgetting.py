@@ -50,3 +50,9 @@ def test_an_order_a_change_and_sympathy_are_not_carried_out(embedder: SentenceEm
 )
 def test_a_request_in_everyday_words_is_carried_out(embedder: SentenceEmbedder, text: str) -> None:
     assert forget_requests(text, "Ann", pair_reader(FORGETTING_MODEL, embedder))
+
+
+@pytest.mark.parametrize("text", ["Et mes poumons, on n'en a pas parlé, d'accord ?", "forget the screenplays"])
+def test_what_may_be_a_request_is_asked_back(embedder: SentenceEmbedder, text: str) -> None:
+    requests = forget_requests(text, "Ann", pair_reader(FORGETTING_MODEL, embedder))
+    assert [it.is_sure for it in requests] == [False]

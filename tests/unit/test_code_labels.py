@@ -42,8 +42,8 @@ def test_no_language_model_is_sent_most_passwords_without_that_name(held_out: An
     """Of 94 passwords; 90 more messages have names of networks, users, files and titles instead."""
     counts = held_out.found("words")
     assert counts["codes"] == 94
-    assert counts["found"] >= 60
-    assert counts["others"] <= 18
+    assert counts["found"] >= 55
+    assert counts["others"] <= 15
 
 
 def test_codes_are_found_in_the_replies_that_repeat_them_and_no_amounts(held_out: Any) -> None:

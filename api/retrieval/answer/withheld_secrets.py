@@ -12,7 +12,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.events.intake.asked_secrets import SecretQuestion
 from recollect.events.intake.screening import SecretPolicies
 from recollect.events.intake.secret_formats import Secret
-from recollect.events.intake.secrets import probable_secrets, redact
+from recollect.events.intake.secrets import mark, probable_secrets, redact
 from recollect.events.storage.bounded_cache import BoundedCache
 
 #: Texts whose secrets are cached, about 200 bytes each: finding them takes half a millisecond in a long message.
@@ -21,7 +21,6 @@ _DIGEST_BYTES = 16
 #: Characters of a withheld value that is withheld in other texts as well: three digits are many things.
 _VALUE_CHARS_MIN = 4
 _TOKEN = re.compile(r"[^\s,.;:!?()\[\]\"'“”„«»]+")
-_MARK = "[hidden: code]"
 #: The secrets of the texts shown last, by the digest of the text, so that no text stays in memory.
 _cached_secrets: BoundedCache[bytes, Sequence[Secret]] = BoundedCache(_TEXTS_MAX)
 
@@ -41,7 +40,8 @@ class SecretFilter:
         self._hidden = policies.kinds("label")
         self._question = SecretQuestion(query)
         self._owns = owns
-        self._values = set[str]()
+        #: The mark of each withheld value.
+        self._marks: dict[str, str] = {}
 
     def text(self, text: str, *, is_own: Callable[[], bool] = lambda: True) -> str:
         """Return a text with marks in place of the secrets that are not shown.
@@ -59,16 +59,17 @@ class SecretFilter:
         if shown and not is_own():
             shown = set[Secret]()
         withheld = [it for it in secrets if it.kind in marks and (it.kind in self._redacted or it not in shown)]
-        values = {text[secret.start : secret.end] for secret in withheld}
-        self._values |= {value for value in values if len(value) >= _VALUE_CHARS_MIN}
+        for it in withheld:
+            if it.end - it.start >= _VALUE_CHARS_MIN:
+                self._marks[text[it.start : it.end]] = mark(marks[it.kind], it.kind)
         return redact(text, withheld, marks)
 
     def items(self, items: Sequence[Item]) -> list[Item]:
         """Return the items without the secrets that are not shown, and without those of one in the words of another."""
         filtered = [self._item(item) for item in items]
-        if not self._values:
+        if not self._marks:
             return filtered
-        hide = partial(_TOKEN.sub, lambda match: _MARK if match.group() in self._values else match.group())
+        hide = partial(_TOKEN.sub, lambda match: self._marks.get(match.group(), match.group()))
         return [_with_texts(item, hide, hide) for item in filtered]
 
     def _item(self, item: Item) -> Item:

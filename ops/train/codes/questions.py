@@ -29,6 +29,8 @@ labelled_chats: Any = import_module("labelled_chats")
 
 _FOLDER = Path(__file__).parent / "labels"
 _SEED = 4
+#: The messages with numbers and with passwords, and the questions for them.
+_FILES = (("own", ("questions", "rest")), ("words", ("word-questions",)))
 #: Codes of other messages that a question is compared with.
 _OTHERS = 6
 #: Questions of conversations that may ask for a code.
@@ -50,17 +52,22 @@ class Pair(NamedTuple):
     kind: str
 
 
-def pairs(names: Sequence[str]) -> list[Pair]:
-    """Return the pairs of files of questions."""
+def pairs(names: Sequence[str], messages: str, questions: Sequence[str]) -> list[Pair]:
+    """Return the pairs of label files.
+
+    Parameters:
+        names: of writers: `{messages}-{name}.jsonl` has the texts.
+        questions: beginnings of the files that name them.
+    """
     chance = random.Random(_SEED)
     found: list[Pair] = []
-    for messages, files in [
-        *((f"own-{name}.jsonl", (f"questions-{name}.jsonl", f"rest-{name}.jsonl")) for name in names),
-        *((f"words-{name}.jsonl", (f"word-questions-{name}.jsonl",)) for name in names),
-    ]:
-        texts = [json.loads(line)["text"] for line in _lines(messages)]
+    for name in names:
+        texts = [json.loads(line)["text"] for line in _lines(f"{messages}-{name}.jsonl")]
         rows: list[dict[str, Any]] = [
-            row for file in files for row in map(json.loads, _lines(file)) if row["code"] in texts[row["n"]]
+            row
+            for file in questions
+            for row in map(json.loads, _lines(f"{file}-{name}.jsonl"))
+            if row["code"] in texts[row["n"]]
         ]
         codes = [(text := texts[row["n"]], place := text.find(row["code"]), place + len(row["code"])) for row in rows]
         for row, code in zip(rows, codes, strict=True):
@@ -110,9 +117,9 @@ class Model:
         return [{*inputs_of(it.query, it.text, it.start, it.end, common)} for it in read]
 
 
-def report(read: Sequence[Pair], probabilities: Sequence[float], *, wrong: bool) -> None:
+def report(messages: str, read: Sequence[Pair], probabilities: Sequence[float], *, wrong: bool) -> None:
     """Print how many questions are answered, and how many of the others show a code."""
-    print(f"held out: {Counter(it.kind for it in read)}")
+    print(f"held out, {messages}: {Counter(it.kind for it in read)}")
     for threshold in _THRESHOLDS:
         shown = Counter(it.kind for it, p in zip(read, probabilities, strict=True) if p >= threshold)
         print(f"  from {threshold}: {dict(shown)}")
@@ -128,8 +135,10 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="list what is taken wrongly")
     arguments = parser.parse_args()
     names = sorted(path.stem.removeprefix("questions-") for path in _FOLDER.glob("questions-*-train.jsonl"))
-    model, held_out = Model(pairs(names)), pairs(["heldout"])
-    report(held_out, model.probabilities(held_out), wrong=arguments.wrong)
+    model = Model([pair for files in _FILES for pair in pairs(names, *files)])
+    for files in _FILES:
+        held_out = pairs(["heldout"], *files)
+        report(files[0], held_out, model.probabilities(held_out), wrong=arguments.wrong)
     if arguments.write:
         write("asked_code_weights.json", {"common": model.common, "weights": model.logit.weights()})
 

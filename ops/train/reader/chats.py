@@ -27,6 +27,7 @@ def main() -> None:
     kept: list[tuple[bool, float, str]] = []
     ruled: list[tuple[bool, float, str]] = []
     for chat in chats():
+        # The latest chats have no labels of what lasts.
         if not any(event["id"] in labels for event in chat.events):
             continue
         held_out = is_held_out(chat.name)
