@@ -121,9 +121,8 @@ class _Selection:
         #: Sessions of the subject, and sessions with an erased episode.
         self._sessions: set[str] = set()
         self._touched: set[str] = set()
-        #: Whether later extractions are erased, since they may have used erased events as context.
+        #: Whether later extractions are erased, since they read their messages after erased events.
         self._resets_extraction = False
-        self._read_by_model = False
         self._reset_observations: set[str | None] = set()
         #: Fingerprints of the memories that are made again, by their ids.
         self._remade: dict[str, bytes] = {}
@@ -208,7 +207,7 @@ class _Selection:
             # Each night would extract everything again. Knowledge goes with the last message of its extraction.
             return bool(gone) and all(gone)
         if kind == "facts.extracted":
-            return self._is_affected_extraction(payload, used=any(gone))
+            return self._resets_extraction or any(gone)
         if kind in _SUMMARY_TYPES:
             return any(gone)
         if kind in _OBSERVATION_TYPES:
@@ -234,13 +233,6 @@ class _Selection:
                 return True
         return False
 
-    def _is_affected_extraction(self, payload: dict[str, Any], *, used: bool) -> bool:
-        """Return whether an extraction read erased events, also as the context of other messages."""
-        has_items = len(payload.keys() - {"source_events", "through", "llm_through", "extractor"}) > 0
-        if (used and has_items) or (self._read_by_model and payload.get("extractor") != "rules"):
-            self._resets_extraction = True
-        return used or self._resets_extraction
-
     def _note(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
         """Keep what later events are compared with."""
         if event.type == "facts.extracted":
@@ -252,11 +244,10 @@ class _Selection:
             edit = self._keys.pseudonym("event", self._namespace, payload.get("event_id", ""))
             (self._undone.discard if payload.get("again") else self._undone.add)(edit)
         self._erased.add(event.id)
-        if event.type in EPISODE_TYPES:
-            self._read_by_model = True
-            if event.session_id is not None:
-                self._touched.add(event.session_id)
-        if event.type in _KNOWLEDGE_TYPES:
+        if event.type in EPISODE_TYPES and event.session_id is not None:
+            self._touched.add(event.session_id)
+        # What is known, who takes part, and what was said last change how the messages after it are read.
+        if event.type in EPISODE_TYPES or event.type in _KNOWLEDGE_TYPES:
             self._resets_extraction = True
         if event.type in _OBSERVATION_TYPES:
             self._reset_observations.add(event.session_id)
