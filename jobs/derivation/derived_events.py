@@ -32,6 +32,11 @@ def derived_id(job: str, *source_ids: str) -> str:
     return f"{job}:{sha256(chr(10).join(source_ids).encode(errors='replace')).hexdigest()[:32]}"
 
 
+def rest_id(message_id: str) -> str:
+    """Return the id of the message that has the rest of one which asked to forget something."""
+    return derived_id("rest", message_id)
+
+
 def facts_extracted(
     last_id: str,
     occurred_at_us: int,

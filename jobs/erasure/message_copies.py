@@ -1,7 +1,8 @@
 """Message copies: finds messages that were recorded again with other text, and messages that repeat recalled memories.
 
-An update records a message again, caused by the old one and with its time. A message that repeats what was recalled
-gets the status `echo`. Both hold words of the first message, so they are erased with it.
+An update records a message again, caused by the old one and with its time; so does a request to forget, for the rest of
+its message. A message that repeats what was recalled gets the status `echo`. All hold words of the first message, so
+they are erased with it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from recollect.events.backends.log import EventLog
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
+from recollect.jobs.derivation.derived_events import rest_id
 
 _BATCH = 5_000
 #: Types of events that people and agents say or do; each is one episode.
@@ -61,7 +63,8 @@ def read_copies(log: EventLog, namespace: str, cipher: PayloadCipher) -> Copies:
                 headers[event.id] = event.recorded_at_us, hash(kept)
                 old_us, old_hash = headers.get(event.causation_id or "", (event.recorded_at_us, 0))
                 # An answer to a message has a time of its own, or is recorded with it.
-                if event.causation_id is not None and old_us < event.recorded_at_us and old_hash == hash(kept):
+                is_update = old_us < event.recorded_at_us and old_hash == hash(kept)
+                if event.causation_id is not None and (is_update or event.id == rest_id(event.causation_id)):
                     updates[event.id] = event.causation_id
             elif event.type == "memory.status_changed":
                 changes.append(event)

@@ -34,7 +34,7 @@ from recollect.events.intake.recalled_context import strip_recalled
 from recollect.events.local_time import fixed_zone, local_time
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
-from recollect.jobs.derivation.derived_events import facts_extracted
+from recollect.jobs.derivation.derived_events import facts_extracted, rest_id
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.comparison import Floats
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversations, Said
@@ -252,7 +252,9 @@ def _next_messages(
             after = event.version
             if event.type == "message.added":
                 last = event
-                messages += incoming_messages(event, offsets)
+                # Of a message that asked to forget, its rest is read.
+                if snapshot.episodes.version_of(rest_id(event.id)) is None:
+                    messages += incoming_messages(event, offsets)
                 if len(messages) >= messages_max:
                     break
     return messages, last

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import orjson
 import uuid_utils
 
-from recollect.events.envelope import EventDraft, RecordedEvent
+from recollect.events.envelope import ENCODING_JSON, EventDraft, RecordedEvent
 from recollect.events.errors import RecollectError
 from recollect.events.limits import BATCH_EVENTS_MAX
 from recollect.events.validation import draft
 from recollect.jobs.compaction.resummarise import resummarised
 from recollect.jobs.derivation.append_derived import append_derived
-from recollect.jobs.derivation.derived_events import derived_id
+from recollect.jobs.derivation.derived_events import derived_id, rest_id
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.change_features import stems_of
 from recollect.jobs.forgetting.forget_matches import (
@@ -29,12 +29,20 @@ from recollect.jobs.forgetting.forget_matches import (
     matching_messages,
     named_texts,
     spoken_message,
+    values_of,
 )
 from recollect.jobs.forgetting.forget_model import Encoders, encoders_of
-from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, is_request_alone, may_request
+from recollect.jobs.forgetting.forget_requests import (
+    ForgetRequest,
+    belongs_to_request,
+    forget_requests,
+    is_request_alone,
+    may_request,
+)
 from recollect.projections.embeddings.reading_encoder import reading_embed
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.text.sentences import sentence_bounds
 
 #: The producer of the events, and their reason.
 ACTOR = "forgetting"
@@ -73,6 +81,7 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
     if not any(may_request(_content(event)) for event in said):
         return _with_answer(context, namespace, drafts)
     named = [event if event.id else event._replace(id=str(uuid_utils.uuid7())) for event in drafts]
+    by_id = {event.id: event for event in named}
     messages = [message for event in named if (message := _message(event)) is not None]
     asking = [place for place, message in enumerate(messages) if _requests(context, message)]
     added: list[EventDraft] = []
@@ -88,11 +97,11 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
             for place in new[:_REQUESTS_MAX]:
                 before = [*recorded, *messages[:place]]
                 after = messages[place + 1 :]
-                added += _events(context, namespace, snapshot, messages[place], before, after, waits=False)
+                event = by_id[messages[place].id]
+                added += _events(context, namespace, snapshot, event, before, after, waits=False)
     except RecollectError:
         return named
-    ids = {event.id for event in named}
-    return [*named, *(event for event in added if event.id not in ids)][: max(len(named), BATCH_EVENTS_MAX)]
+    return [*named, *(event for event in added if event.id not in by_id)][: max(len(named), BATCH_EVENTS_MAX)]
 
 
 def forget(context: JobContext, namespace: str, _: int) -> int:
@@ -122,8 +131,10 @@ def _planned(context: JobContext, namespace: str, snapshot: Snapshot) -> list[Ev
     drafts: dict[str, EventDraft] = {}
     for place in places[:_REQUESTS_MAX]:
         before, after = messages[:place], messages[place + 1 :]
-        events = _events(context, namespace, snapshot, messages[place], before, after, waits=True)
-        drafts |= {added.id or "": added for added in events}
+        event = context.log.find(namespace, messages[place].id)
+        if event is not None:
+            events = _events(context, namespace, snapshot, event, before, after, waits=True)
+            drafts |= {added.id or "": added for added in events}
     return [added for id, added in drafts.items() if context.log.find(namespace, id) is None][:BATCH_EVENTS_MAX]
 
 
@@ -179,7 +190,7 @@ def _events(
     context: JobContext,
     namespace: str,
     snapshot: Snapshot,
-    message: SpokenMessage,
+    event: EventDraft | RecordedEvent,
     before: Sequence[SpokenMessage],
     after: Sequence[SpokenMessage],
     *,
@@ -191,6 +202,9 @@ def _events(
         before, after: the messages before and after it, oldest first; its answer may repeat what is forgotten.
         waits: as in `requests_of`.
     """
+    message = _message(event)
+    if message is None:
+        return []
     encoders = _encoders(context, waits=waits)
     # Read again: the encoder may have been loaded meanwhile.
     requests = _requests(context, message, waits=waits)
@@ -202,17 +216,52 @@ def _events(
     if not messages and not knowledge:
         return []
     answer = next((it for it in after if it.session_id == message.session_id), None)
-    if answer is not None and not answer.is_user and _repeats(answer, messages.values(), _ANSWERED_STEMS_MIN):
+    if answer is not None and not answer.is_user and _repeats(answer.text, messages.values(), _ANSWERED_STEMS_MIN):
         messages[answer.id] = answer
     read = reading_embed(context.vectors().embedder, waits=waits)
-    if is_request_alone(message.text, read) or _repeats(message, messages.values(), _REPEATED_STEMS_MIN):
-        messages[message.id] = message
+    is_alone = message.id in messages or is_request_alone(message.text, read)
+    rest = "" if is_alone else _rest(event, requests, [*messages.values()])
+    messages[message.id] = message
     summaries = resummarised(context, namespace, snapshot, [*messages])
     return [
         *(_forgotten(message, id, session_id=it.session_id) for id, it in messages.items()),
         *(_forgotten(message, id, kind="entity" if kind == "entity" else "memory") for id, kind in knowledge.items()),
         *summaries,
+        *([_with_text(event, rest)] if rest else []),
     ]
+
+
+def _rest(
+    event: EventDraft | RecordedEvent, requests: Sequence[ForgetRequest], forgotten: Sequence[SpokenMessage]
+) -> str:
+    """Return a message without the sentences that ask to forget, and those that repeat what is forgotten."""
+    text = _content(event)
+    parts: list[str] = []
+    after = 0
+    for start, end in sentence_bounds(text):
+        sentence = text[start:end]
+        if not belongs_to_request(sentence, requests) and not _repeats(sentence, forgotten, _REPEATED_STEMS_MIN):
+            parts.append(text[after:end])
+        after = end
+    return "".join(parts).strip()
+
+
+def _with_text(event: EventDraft | RecordedEvent, text: str) -> EventDraft:
+    """Return a message with another text, which the first one caused."""
+    payload = {name: value for name, value in orjson.loads(event.payload).items() if name != "turns"} | {"text": text}
+    return EventDraft(
+        rest_id(event.id or ""),
+        event.type,
+        event.schema_version,
+        event.occurred_at_us,
+        event.session_id,
+        event.actor,
+        event.id,
+        event.correlation_id,
+        ENCODING_JSON,
+        orjson.dumps(payload),
+        payload.get("name") or event.actor,
+    )
 
 
 def _similarities(
@@ -301,7 +350,9 @@ def _with_answer(context: JobContext, namespace: str, drafts: Sequence[EventDraf
     try:
         head = context.log.head(namespace).version
         tail = context.log.read(namespace, after=max(0, head - _TAIL_EVENTS), limit=_TAIL_EVENTS)
-        spoken = [it for it in tail if it.type == "message.added" and it.session_id == answer.session_id]
+        said = [it for it in tail if it.type == "message.added" and it.session_id == answer.session_id]
+        # What is left of a request is recorded after it.
+        spoken = [it for it in said if it.id != rest_id(it.causation_id or "")]
         request_id = spoken[-1].id if spoken else None
         ids = [it.data()["memory_id"] for it in tail if it.actor == ACTOR and it.causation_id == request_id]
         events = [event for id in ids if (event := context.log.find(namespace, id)) and not event.is_erased]
@@ -309,17 +360,15 @@ def _with_answer(context: JobContext, namespace: str, drafts: Sequence[EventDraf
         return [*drafts]
     forgotten = [it for it in map(_message, events) if it is not None]
     request = _message(spoken[-1]) if forgotten else None
-    if request is None or not _repeats(answer, forgotten, _ANSWERED_STEMS_MIN):
+    if request is None or not _repeats(answer.text, forgotten, _ANSWERED_STEMS_MIN):
         return [*drafts]
     return [first, *drafts[1:], _forgotten(request, answer.id, session_id=answer.session_id)]
 
 
-def _repeats(message: SpokenMessage, forgotten: Iterable[SpokenMessage], stems_min: int) -> bool:
-    """Return whether a message has the values or several words of what is forgotten."""
-    stems = stems_of(message.text)
-    return any(
-        len(stems & stems_of(it.text)) >= stems_min or not message.values.isdisjoint(it.values) for it in forgotten
-    )
+def _repeats(text: str, forgotten: Iterable[SpokenMessage], stems_min: int) -> bool:
+    """Return whether a text has the values or several words of what is forgotten."""
+    stems, values = stems_of(text), values_of(text)
+    return any(len(stems & stems_of(it.text)) >= stems_min or not values.isdisjoint(it.values) for it in forgotten)
 
 
 def _forgotten(

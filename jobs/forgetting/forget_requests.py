@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -138,6 +139,12 @@ def is_request_alone(text: str, embed: Embed | None = None) -> bool:
         embed: the embedding of sentences by the reading encoder; None: words decide alone.
     """
     return all(_is_empty(it) or not _is_worth_keeping(it, embed) for it in _sentences(text))
+
+
+def belongs_to_request(sentence: str, requests: Sequence[ForgetRequest]) -> bool:
+    """Return whether a sentence of a message has one of its requests, or may ask to forget by its words."""
+    plain = " ".join(sentence.split()).replace("’", "'")
+    return any(it.text in plain for it in requests) or asks_by_words(plain) >= _BELONGS_MIN
 
 
 def _is_worth_keeping(sentence: str, embed: Embed | None) -> bool:

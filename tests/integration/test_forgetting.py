@@ -229,7 +229,7 @@ def test_a_request_goes_with_what_says_nothing_worth_keeping(memory: Recollect) 
     tell_more = "Please forget the kiwi. My sister moved to Turin with three cats."
     result = turn(memory, tell_more, id="with news")
     assert result.forgotten
-    assert "with news" not in {item["id"] for item in result.forgotten}
+    assert "Turin with three cats" in memory.retrieve("a", "Where does my sister live?").context
 
 
 def test_a_request_is_undecided_while_the_models_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,3 +349,26 @@ def test_other_words_name_what_was_said_by_its_meaning(tmp_path: Path, request_:
         turn(memory, request_)
         everything = shown(memory)
     assert [value for value in said_before if value not in everything] == [forgotten] * (forgotten is not None)
+
+
+def test_a_request_is_never_shown_and_the_rest_of_its_message_stays(memory: Recollect) -> None:
+    tell(memory)
+    text = "Please forget everything I said about my salary. My sister Mara moved to Leeds in May."
+    turn(memory, text, id="request")
+    memory.settle("a")
+    assert "salary" not in shown(memory)
+    assert "Mara moved to Leeds" in memory.retrieve("a", "Where does my sister live?").context
+    assert "My sister Mara moved to Leeds in May." in [item["text"] for item in memory.list("a", "episodes")["items"]]
+    memory.undo("a", "request")
+    memory.settle("a")
+    assert "72,000" in memory.retrieve("a", "What is my salary?").context
+    assert "forget" not in shown(memory)
+    assert memory.check("a").is_equal
+
+
+def test_the_rest_of_a_request_is_erased_with_it(memory: Recollect) -> None:
+    tell(memory)
+    turn(memory, "Please forget my salary. My sister Mara moved to Leeds in May.", id="request")
+    memory.erase("a", event_ids=["request"])
+    memory.settle("a")
+    assert "Leeds" not in shown(memory)
