@@ -18,17 +18,18 @@ from recollect.projections.text.earlier_days import days_named
 
 _FOLDER = Path(__file__).parents[2] / "ops" / "train" / "dates"
 #: Of the dates that are shown, how many are right: by words alone, and where an encoder reads them.
-_SHOWN_RIGHT_MIN, _ENCODER_SHOWN_RIGHT_MIN = 0.99, 0.98
+_SHOWN_RIGHT_MIN, _ENCODER_SHOWN_RIGHT_MIN = 0.99, 0.985
 #: Of those that a reader of the text is sure of, how many are read right, shown or not, and how many are shown where an
 #: encoder reads them. The second and third writer wrote hard sentences; words alone are not fitted to the later ones.
 #: Of the marked chats (`own-6`), some dates are clear by the messages around only.
 _READ_RIGHT_MIN, _HARD_READ_RIGHT_MIN = 0.9, 0.84
-_SHOWN_MIN, _CHATS_SHOWN_MIN = 0.5, 0.45
+_SHOWN_MIN, _HARD_SHOWN_MIN = 0.5, 0.45
 #: Of pairs of sentences of one form, of which one names a day and the other does not (`own-8`): read right, shown
 #: right, and shown. Before they were trained on, 59 of 72 were shown right.
-_PAIRED, _PAIRED_MIN = "own-8", (0.85, 0.9, 0.35)
+#: The same where another phrase decides the month (`own-9`). Before, 173 of its 326 were read right.
+_SPECIAL_MIN = {"own-8-heldout": (0.85, 0.9, 0.35), "own-9-heldout": (0.62, 0.95, 0.18)}
 _HARD = ("own-2", "own-3")
-_LATER = ("given-2", "own-4", "own-5", "own-6", "own-7", "own-8")
+_LATER = ("given-2", "own-4", "own-5", "own-6", "own-7", "own-8", "own-9")
 _PATHS = sorted((_FOLDER / "labels").glob("*.jsonl"))
 
 
@@ -57,11 +58,8 @@ def test_held_out_dates_are_read_and_shown_right_by_the_encoder(
 ) -> None:
     counts = _counts(path, window_reader(embedder), monkeypatch)
     read_min = _HARD_READ_RIGHT_MIN if path.name.startswith(_HARD) else _READ_RIGHT_MIN
-    if path.name.startswith(_PAIRED):
-        read_min, shown_right_min, shown_min = _PAIRED_MIN
-    else:
-        shown_right_min = _ENCODER_SHOWN_RIGHT_MIN
-        shown_min = _CHATS_SHOWN_MIN if path.name.startswith("own-6") else _SHOWN_MIN
+    shown_min = _HARD_SHOWN_MIN if path.name.startswith(("own-3", "own-6")) else _SHOWN_MIN
+    read_min, shown_right_min, shown_min = _SPECIAL_MIN.get(path.stem, (read_min, _ENCODER_SHOWN_RIGHT_MIN, shown_min))
     assert counts.shown_right >= shown_right_min * counts.shown, counts.wrong
     assert counts.shown >= shown_min * counts.sure, counts
     assert counts.read >= read_min * counts.sure, counts
@@ -75,13 +73,14 @@ def test_a_short_form_is_read_by_the_encoder_and_never_shown(embedder: SentenceE
 
 
 def test_a_day_that_the_days_before_it_make_doubtful_is_not_shown(embedder: SentenceEmbedder) -> None:
-    said, text = datetime(2026, 3, 14, 12, tzinfo=UTC), "the hike is on the 11th, who's in?"
-    read_windows = window_reader(embedder)
-    assert read_dates(text, said, read_windows=read_windows)[0].sure is not None
+    said = datetime(2026, 3, 14, 12, tzinfo=UTC)
     earlier = partial(days_named, "flying to Phoenix on 9 October", said)
-    [read] = read_dates(text, said, read_windows=read_windows, earlier=earlier)
-    assert read.sure is None
-    assert datetime(2026, 10, 11, tzinfo=UTC) in {candidate.start for candidate in read.candidates}
+    conference, wedding = "the conference is on the 17th", "the wedding is on the 17th"
+    read = partial(read_dates, sent_at=said, read_windows=window_reader(embedder))
+    assert read(conference)[0].sure is not None
+    assert read(conference, earlier=earlier)[0].sure is None
+    [date] = read(wedding, earlier=earlier)
+    assert datetime(2026, 10, 17, tzinfo=UTC) in {candidate.start for candidate in date.candidates}
 
 
 def _counts(path: Path, read_windows: ReadWindows | None, monkeypatch: pytest.MonkeyPatch) -> _Counts:

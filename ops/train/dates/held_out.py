@@ -19,7 +19,7 @@ from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import window_reader
 from recollect.projections.text.date_reading import ReadDate, ReadWindows, read_dates
 
-_THRESHOLDS = (0.9, 0.95, 0.97, 0.98, 0.985, 0.99)
+_THRESHOLDS = (0.9, 0.95, 0.97, 0.98, 0.985, 0.988, 0.99)
 
 
 def main() -> None:
