@@ -15,7 +15,7 @@ from recollect.jobs.extraction.change_features import Amount, Read, amounts, ste
 from recollect.jobs.extraction.comparison import Compared, Vectors, compare
 from recollect.jobs.extraction.standing_instructions import instruction_of
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
-from recollect.jobs.extraction.statements import instruction_probability
+from recollect.jobs.extraction.statements import RULE_MIN, instruction_probability
 from recollect.projections.embeddings.reading_encoder import ReadPairs
 from recollect.projections.projector.predicates import canonical, has_one_value
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -44,8 +44,9 @@ class FindChanges(Protocol):
 #: missed one, which is a doubt: of held-out voices and conversations 185 pairs have it, 167 of them changes; from .5 on
 #: 445 of 579. `ops/train/changes` has the figures. The third: of rules, where no encoder reads the pair.
 _SURE, _RULE_SURE, _RULE_SURE_BY_WORDS = 0.8, 0.5, 0.6
-#: From this probability on a change of a statement is a doubt: of 602 such pairs of these 385 are a change.
-_DOUBTFUL = 0.4
+#: From this probability on a change of a statement is a doubt: of 602 such pairs of these 385 are a change. The second:
+#: of the rule that a sentence most likely changes, shown in every turn with that sentence.
+_DOUBTFUL, _RULE_DOUBTFUL = 0.4, 0.25
 #: The probability of a doubt is below 1.
 DOUBT_MAX = 0.999
 #: The probability that a sentence is a rule, from which on it may replace one; and that it changes the rule, from which
@@ -114,7 +115,7 @@ def find_changes(
         likely = [_by_number(it, sentence) for it in likely]
     changes = [it for it in likely if it.probability >= (rule_sure if _is_rule(it.prior) else _SURE)][:_CHANGED_MAX]
     # By words alone, `the shop is open again` brings a rule into doubt.
-    doubts = [] if read_pairs is None else [it for it in likely if it not in changes]
+    doubts = [] if read_pairs is None else [it for it in likely if it not in changes and _is_doubt(it, likely, read)]
     items = [*_of_rules(changes, sentence, speaker, read)]
     is_stated = any(fact.get("type", "fact") == "fact" for fact in facts)
     for change in changes:
@@ -213,8 +214,15 @@ def plain_correction(sentence: str, before: Sequence[PriorStatement]) -> KindAnd
 
 def _likely_changes(compared: Sequence[Compared]) -> list[Compared]:
     """Return the statements that may be changed, the likeliest first."""
-    likely = (it for it in compared if it.probability >= (_RULE_SURE if _is_rule(it.prior) else _DOUBTFUL))
+    likely = (it for it in compared if it.probability >= (_RULE_DOUBTFUL if _is_rule(it.prior) else _DOUBTFUL))
     return sorted(likely, key=lambda it: -it.probability)
+
+
+def _is_doubt(change: Compared, likely: Sequence[Compared], read: Sequence[ReadClause] | None) -> bool:
+    """Return whether an unsure change is a doubt: of rules the likeliest alone, and none by a rule of another thing."""
+    if not _is_rule(change.prior):
+        return True
+    return change is next(it for it in likely if _is_rule(it.prior)) and instruction_probability(read or ()) < RULE_MIN
 
 
 def _by_number(change: Compared, sentence: str) -> Compared:

@@ -18,8 +18,9 @@ from recollect.events.validation import drafts
 from recollect.jobs.extraction.changes import find_changes
 from recollect.jobs.extraction.conversation_state import Conversations, Said
 from recollect.jobs.extraction.corrected_messages import corrected_messages
+from recollect.jobs.extraction.statement_reader import read_clauses
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.reading_encoder import pair_reader
+from recollect.projections.embeddings.reading_encoder import pair_reader, reading_embed
 from recollect.projections.projection_settings import CHANGES_MODEL, MESSAGES_MODEL
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.session_queries import EarlierTurn
@@ -128,6 +129,43 @@ def test_a_statement_of_several_parts_is_brought_into_doubt_by_a_change_of_one(e
         "Lotte stopped the harp", "Ann", [said], vectors=embedder.embed, read_pairs=read_pairs
     )
     assert (kind, item["object"]) == ("doubts", _HARP)
+
+
+def test_a_rule_that_may_be_withdrawn_stands_with_what_was_said(memory: Recollect, tell: Tell) -> None:
+    rule: dict[str, object] = {"category": "communication", "key": "language", "value": "write to me in Swedish always"}
+    rule |= {"strength": 0.9, "standing": True, "subject": "Ann"}
+    said = "my roommates read along so let's go back to english"
+    doubt: dict[str, object] = {"subject": "Ann", "object": rule["value"], "about": said, "probability": 0.4}
+    tell(message("write to me in Swedish always", id="m1", name="Ann"), extracted("m1", preferences=[rule]))
+    tell(message(said, id="m2", name="Ann"), extracted("m2", doubts=[doubt]))
+    context = memory.retrieve("a", "", speaker="Ann", mode="passive", session_id="next", gate=False).context
+    assert f'write to me in Swedish always (later, 2026-01-07: "{said}")' in context
+
+
+@pytest.mark.parametrize(
+    ("later", "kinds"),
+    [
+        ("my roommates read along so let's go back to english for good", ["doubts"]),
+        ("never use my last name", []),
+        ("the roommates bought a piano", []),
+    ],
+)
+def test_a_sentence_that_may_withdraw_a_rule_brings_the_likeliest_one_into_doubt(
+    later: str, kinds: list[str], embedder: SentenceEmbedder
+) -> None:
+    rules = [
+        PriorStatement(
+            session_id=None, speaker="Ann", subject="Ann", predicate="", object=text, kind="rule", is_preference=True
+        )
+        for text in ("write to me in Swedish always", "use fahrenheit for me always")
+    ]
+    embed = reading_embed(embedder)
+    assert embed is not None
+    read = read_clauses(later, to_assistant=True, embedding=embed([later])[0])
+    read_pairs = pair_reader(CHANGES_MODEL, embedder)
+    found = find_changes(later, "Ann", rules, vectors=embedder.embed, read=read, read_pairs=read_pairs)
+    assert [kind for kind, _ in found] == kinds
+    assert all(item["object"] == rules[0].object for _, item in found)
 
 
 @pytest.mark.parametrize(

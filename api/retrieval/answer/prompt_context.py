@@ -320,12 +320,13 @@ def _dated(line: Line) -> Line:
 def _beside_later(lines: Sequence[Line]) -> list[Line]:
     """Return the lines; one whose message said later is a line of its own says no more than its words.
 
-    Both have their days. That the later one ends or replaces the other is a guess, which the reader makes better.
+    Both have their days. That the later one ends or replaces the other is a guess, which the reader makes better. A
+    preference has no day, and a rule would be followed.
     """
     shown = {line.item.id for line in lines}
     return [
         replace(line, body=line.body.removesuffix(_notes(line.item)) + _notes(replace(line.item, later=None)))
-        if line.item.later is not None and line.item.later.source_event in shown
+        if line.item.later is not None and line.item.later.source_event in shown and line.item.kind != "preference"
         else line
         for line in lines
     ]
