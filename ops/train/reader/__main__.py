@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--encoder", action="store_true", help="train the encoder of sentences, too")
     parser.add_argument("--write", action="store_true", help="write the weights into the package")
     arguments = parser.parse_args()
-    sentences = [*labelled_sentences(), *drawn_sentences(), *chat_sentences(), *rules()]
+    sentences = [*labelled_sentences(), *drawn_sentences(), *chat_sentences()]
     if arguments.encoder:
         more = [*sentences, *requests(), *changes()]
         adapter, heads = trained([it for it in more if not it.is_held_out])
@@ -223,7 +223,7 @@ def main() -> None:
     else:
         with np.load(_WEIGHTS) as stored:
             heads = heads_of(stored, _BLEND)
-    unread = [it for it in sentences if it.is_held_out]
+    unread = [it for it in (*sentences, *rules()) if it.is_held_out]
     train = Examples([it for it in sentences if not it.is_held_out], None)
     held_out = Examples(unread, _embeddings(unread))
     print(f"{len(sentences)} sentences; {train.words.shape[0]} clauses to train on, {held_out.words.shape[0]} held out")
