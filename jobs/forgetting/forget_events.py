@@ -32,14 +32,8 @@ from recollect.jobs.forgetting.forget_matches import (
     values_of,
 )
 from recollect.jobs.forgetting.forget_model import Encoders, encoders_of
-from recollect.jobs.forgetting.forget_requests import (
-    ForgetRequest,
-    belongs_to_request,
-    forget_requests,
-    is_request_alone,
-    may_request,
-)
-from recollect.projections.embeddings.reading_encoder import reading_embed
+from recollect.jobs.forgetting.forget_requests import ForgetRequest, forget_requests, may_request, stays
+from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.sentences import sentence_bounds
@@ -62,6 +56,8 @@ _KINDS = frozenset(("fact", "preference", "relationship", "procedure"))
 #: Messages of one append that are read before it: a sentence takes .1 ms, one in five is embedded, in 6 ms. The job
 #: reads the requests of a larger batch.
 _READ_MESSAGES_MAX = 20
+#: Sentences of a request's message that are read for what stays; more of them are a text, which stays.
+_READ_SENTENCES_MAX = 20
 #: Items of knowledge without a message that a request is compared with.
 _ITEMS_MAX = 24
 #: Words of what is forgotten by which a request repeats it, and by which the answer to the request does.
@@ -218,29 +214,29 @@ def _events(
     answer = next((it for it in after if it.session_id == message.session_id), None)
     if answer is not None and not answer.is_user and _repeats(answer.text, messages.values(), _ANSWERED_STEMS_MIN):
         messages[answer.id] = answer
-    read = reading_embed(context.vectors().embedder, waits=waits)
-    is_alone = message.id in messages or is_request_alone(message.text, read)
-    rest = "" if is_alone else _rest(event, requests, [*messages.values()])
-    messages[message.id] = message
+    embed = reading_embed(context.vectors().embedder, waits=waits)
+    rest = "" if message.id in messages else _rest(message.text, requests, [*messages.values()], embed)
+    has_turns = "turns" in orjson.loads(event.payload)
+    if not (rest and has_turns):
+        # Of a message with the words of several, none can be left out.
+        messages[message.id] = message
     summaries = resummarised(context, namespace, snapshot, [*messages])
     return [
         *(_forgotten(message, id, session_id=it.session_id) for id, it in messages.items()),
         *(_forgotten(message, id, kind="entity" if kind == "entity" else "memory") for id, kind in knowledge.items()),
         *summaries,
-        *([_with_text(event, rest)] if rest else []),
+        *([_with_text(event, rest)] if rest and not has_turns else []),
     ]
 
 
-def _rest(
-    event: EventDraft | RecordedEvent, requests: Sequence[ForgetRequest], forgotten: Sequence[SpokenMessage]
-) -> str:
-    """Return a message without the sentences that ask to forget, and those that repeat what is forgotten."""
-    text = _content(event)
+def _rest(text: str, requests: Sequence[ForgetRequest], forgotten: Sequence[SpokenMessage], embed: Embed | None) -> str:
+    """Return what stays of a message that asks to forget: nothing that repeats what is forgotten."""
     parts: list[str] = []
     after = 0
-    for start, end in sentence_bounds(text):
+    for place, (start, end) in enumerate(sentence_bounds(text)):
         sentence = text[start:end]
-        if not belongs_to_request(sentence, requests) and not _repeats(sentence, forgotten, _REPEATED_STEMS_MIN):
+        is_kept = place >= _READ_SENTENCES_MAX or stays(sentence, requests, embed)
+        if is_kept and not _repeats(sentence, forgotten, _REPEATED_STEMS_MIN):
             parts.append(text[after:end])
         after = end
     return "".join(parts).strip()
@@ -248,7 +244,7 @@ def _rest(
 
 def _with_text(event: EventDraft | RecordedEvent, text: str) -> EventDraft:
     """Return a message with another text, which the first one caused."""
-    payload = {name: value for name, value in orjson.loads(event.payload).items() if name != "turns"} | {"text": text}
+    payload = orjson.loads(event.payload) | {"text": text}
     return EventDraft(
         rest_id(event.id or ""),
         event.type,

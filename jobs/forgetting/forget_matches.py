@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from recollect.jobs.extraction.change_features import read_of, stems_of
+from recollect.jobs.extraction.name_lexicon import is_first_name
 from recollect.jobs.forgetting.forget_model import Encoders, model
 from recollect.jobs.forgetting.forget_requests import ASKS_BY_WORDS_MIN, ForgetRequest, asks_by_words
 from recollect.jobs.forgetting.request_parts import things_apart
@@ -155,7 +156,7 @@ def _meant(
         return _named(text, request.odds, own, replies, encoders, similarities_to)
 
     # `Forget my loan and my nephew`: what each thing names goes, also where the whole is not clear.
-    apart = [it for text in things_apart(request.text) for it in named(text)]
+    apart = [it for text in _things(request.text, own) for it in named(text)]
     for text in (request.text, *(() if apart else request.around)):
         if of_text := [*named(text), *apart]:
             return of_text
@@ -285,8 +286,7 @@ def _of_name(
         is_only: whether the text must have nothing but the name.
     """
     words = model().content(text)
-    having = [it for it in before if words and _shared(words, it.text)]
-    names = words & {name for it in having for name in _names(it.text)}
+    names = _names_among(words, before)
     if not names or (is_only and names != words):
         return []
     named: list[SpokenMessage] = []
@@ -294,6 +294,29 @@ def _of_name(
         if names & stems_of(it.text) or (named and named[-1] is last and _goes_on(named[-1], it, names)):
             named.append(it)
     return named
+
+
+def _things(text: str, own: Sequence[SpokenMessage]) -> list[str]:
+    """Return a request for each of the things that a text names; none where it names a single one.
+
+    In `kirsty and her landlord` the name is no thing of its own: not all that was said of her is meant.
+    """
+    things = things_apart(text)
+    is_name = [_is_name(thing, own) for thing in things if model().content(thing)]
+    return [] if any(is_name) and not all(is_name) else things
+
+
+def _is_name(text: str, own: Sequence[SpokenMessage]) -> bool:
+    """Return whether a text has nothing but names, in capital or small letters."""
+    words = model().content(text)
+    first_names = (stems_of(match[0]) for match in _WORD.finditer(text) if is_first_name(match[0]))
+    return words <= _names_among(words, own).union(*first_names)
+
+
+def _names_among(words: frozenset[str], before: Sequence[SpokenMessage]) -> frozenset[str]:
+    """Return those of the stems that somebody writes as names."""
+    having = [it for it in before if words and _shared(words, it.text)]
+    return words & {name for it in having for name in _names(it.text)}
 
 
 def _goes_on(last: SpokenMessage, it: SpokenMessage, names: frozenset[str]) -> bool:

@@ -132,22 +132,18 @@ def _log_odds(probability: float) -> float:
     return math.log(max(probability, _CERTAIN) / max(1 - probability, _CERTAIN))
 
 
-def is_request_alone(text: str, embed: Embed | None = None) -> bool:
-    """Return whether each sentence of a message may ask to forget, or says nothing worth keeping.
+def stays(sentence: str, requests: Sequence[ForgetRequest], embed: Embed | None) -> bool:
+    """Return whether a sentence of a message that asks to forget is worth keeping, and none of its requests.
 
     Parameters:
         embed: the embedding of sentences by the reading encoder; None: words decide alone.
     """
-    return all(_is_empty(it) or not _is_worth_keeping(it, embed) for it in _sentences(text))
+    sentence = " ".join(sentence.split()).replace("’", "'")
+    # What is not surely worth keeping mostly names what is to be forgotten: `my son's arrest.`
+    return not (any(it.text in sentence for it in requests) or _is_empty(sentence)) and _is_kept(sentence, embed)
 
 
-def belongs_to_request(sentence: str, requests: Sequence[ForgetRequest]) -> bool:
-    """Return whether a sentence of a message has one of its requests, or may ask to forget by its words."""
-    plain = " ".join(sentence.split()).replace("’", "'")
-    return any(it.text in plain for it in requests) or asks_by_words(plain) >= _BELONGS_MIN
-
-
-def _is_worth_keeping(sentence: str, embed: Embed | None) -> bool:
+def _is_kept(sentence: str, embed: Embed | None) -> bool:
     read = read_clauses(sentence, to_assistant=True, embedding=None if embed is None else embed([sentence])[0])
     return any(part.keep >= (KEEP_MIN if part.has_vector else KEEP_BY_WORDS_MIN) for part in read)
 

@@ -12,6 +12,7 @@ from support.events import Event, message
 from recollect import Recollect
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings
+from recollect.jobs.forgetting.forget_model import encoders_of
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 
 QUERIES = ("How much do I earn?", "What do you know about me?", "Tell me everything.", "72,000", "Good morning!")
@@ -326,6 +327,23 @@ def test_what_is_forgotten_stays_out_of_compacted_episodes(memory: Recollect) ->
     assert "kiwi" in memory.retrieve("a", "What am I allergic to?").context
 
 
+@pytest.mark.parametrize("said_in", ["Kirsty", "kirsty"])
+def test_a_name_and_a_thing_are_not_all_that_was_said_of_the_person(tmp_path: Path, said_in: str) -> None:
+    with Recollect(tmp_path, workers=False) as memory:
+        memory.parts.vectors.embedder.start()
+        assert memory.parts.vectors.embedder.wait_ready(300)
+        assert encoders_of(memory.parts.vectors.embedder, 60) is not None
+        texts = {
+            "me": f"hiya, im Jo, i run a dog grooming van in Leith. my sister {said_in} got me onto this",
+            "landlord": f"{said_in} is having trouble with her landlord, he wants 200 more",
+            "christmas": f"christmas: {said_in} has the kids til noon, then they come to mine",
+        }
+        memory.append("a", [said(text, name="Jo", id=id) for id, text in texts.items()])
+        memory.settle("a")
+        result = turn(memory, f"forget what i said about {said_in} and her landlord", name="Jo", id="request")
+        assert {item["id"] for item in result.forgotten} == {"landlord", "request"}
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("request_", "forgotten"),
@@ -364,6 +382,20 @@ def test_a_request_is_never_shown_and_the_rest_of_its_message_stays(memory: Reco
     assert "72,000" in memory.retrieve("a", "What is my salary?").context
     assert "forget" not in shown(memory)
     assert memory.check("a").is_equal
+
+
+def test_a_message_with_turns_that_says_more_than_a_request_stays(memory: Recollect) -> None:
+    tell(memory)
+    turns = [
+        {"role": "user", "name": "Ann", "text": "Please forget my salary. My sister Mara moved to Leeds in May."},
+        {"role": "assistant", "text": "Done. How is Mara?"},
+        {"role": "user", "name": "Ann", "text": "Please forget my salary. She is fine and works at the zoo."},
+    ]
+    event = {"type": "message.added", "id": "request", "session_id": "new"}
+    memory.append("a", event | {"payload": {"role": "user", "name": "Ann", "turns": turns}})
+    memory.settle("a")
+    assert "72,000" not in shown(memory)
+    assert "How is Mara?" in shown(memory)
 
 
 def test_the_rest_of_a_request_is_erased_with_it(memory: Recollect) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recollect.jobs.forgetting import forget_matches
 from recollect.jobs.forgetting.forget_model import FEATURES, Encoders, gaps, model, pair_features
-from recollect.jobs.forgetting.forget_requests import forget_requests, is_request_alone, may_request
+from recollect.jobs.forgetting.forget_requests import forget_requests, may_request, stays
 from recollect.projections.embeddings.stretches import TokenEmbedding
 
 
@@ -102,9 +102,10 @@ def test_a_request_after_a_statement_follows_it() -> None:
     assert request.follows
 
 
-def test_a_request_with_a_statement_is_not_alone() -> None:
-    assert is_request_alone("Hi! Please forget my salary. Thanks.")
-    assert not is_request_alone("Please forget my salary. My sister moved to Rome with three cats.")
+def test_a_statement_next_to_a_request_stays() -> None:
+    [request] = forget_requests("Hi! Please forget my salary. Thanks.", "Ann")
+    assert [it for it in ("Hi!", "Please forget my salary.", "Thanks.") if stays(it, [request], None)] == []
+    assert stays("My sister moved to Rome with three cats.", [request], None)
 
 
 @given(st.text(max_size=300))
