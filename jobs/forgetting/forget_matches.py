@@ -48,6 +48,8 @@ _WORD_WEIGHT = 0.3
 #: Words of forgotten messages by which the assistant's messages repeat them; a name is enough.
 _ECHO_STEMS_MIN = 2
 _WORD = re.compile(r"\w{1,40}")
+#: What stands before no name: `the PIN`, `my pay`.
+_DETERMINER = re.compile(r"\b(?:the|my|our|an?)\s", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 #: Digits of a value by which other messages that repeat it are recognised.
 _VALUE_DIGITS_MIN = 4
@@ -310,11 +312,11 @@ def _is_name(text: str, own: Sequence[SpokenMessage]) -> bool:
     """Return whether a text has nothing but names, in capital or small letters."""
     words = model().content(text)
     first_names = (stems_of(match[0]) for match in _WORD.finditer(text) if is_first_name(match[0]))
-    return words <= _names_among(words, own).union(*first_names)
+    return not _DETERMINER.search(text) and words <= _names_among(words, own).union(*first_names)
 
 
 def _names_among(words: frozenset[str], before: Sequence[SpokenMessage]) -> frozenset[str]:
-    """Return those of the stems that somebody writes as names."""
+    """Return those of the stems that messages write as names."""
     having = [it for it in before if words and _shared(words, it.text)]
     return words & {name for it in having for name in _names(it.text)}
 
