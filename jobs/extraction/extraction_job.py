@@ -252,8 +252,8 @@ def _next_messages(
             after = event.version
             if event.type == "message.added":
                 last = event
-                # Of a message that asked to forget, its rest is read.
-                if snapshot.episodes.version_of(rest_id(event.id)) is None:
+                # Of a message that asked to forget, and is forgotten, its rest is read.
+                if event.version in offsets or snapshot.episodes.version_of(rest_id(event.id)) is None:
                     messages += incoming_messages(event, offsets)
                 if len(messages) >= messages_max:
                     break

@@ -26,7 +26,7 @@ from recollect.projections.text.stems import content_stems
 #: Characters of a message and of a sentence, and sentences, that are read: a request is short.
 _TEXT_CHARS_MAX = 2_000
 _SENTENCE_CHARS_MAX = 300
-_SENTENCES_MAX = 20
+SENTENCES_MAX = 20
 #: A sentence whose words ask with a smaller probability is not read by the encoder: 8 % of held-out requests, which are
 #: worded as no writer did before, and 93 % of the sentences of conversations.
 _GATE_MIN = 0.01
@@ -166,4 +166,4 @@ def _sentences(text: str) -> list[str]:
     """Return the first sentences of a text that are no longer than a request, with plain apostrophes."""
     plain = text[:_TEXT_CHARS_MAX].replace("’", "'")
     short = (sentence for sentence in iterate_sentences(plain) if len(sentence) <= _SENTENCE_CHARS_MAX)
-    return [*islice(short, _SENTENCES_MAX)]
+    return [*islice(short, SENTENCES_MAX)]

@@ -23,11 +23,16 @@ _SHOWN_RIGHT_MIN, _ENCODER_SHOWN_RIGHT_MIN = 0.99, 0.985
 #: encoder reads them. The second and third writer wrote hard sentences; words alone are not fitted to the later ones.
 #: Of the marked chats (`own-6`), some dates are clear by the messages around only.
 _READ_RIGHT_MIN, _HARD_READ_RIGHT_MIN = 0.9, 0.84
-_SHOWN_MIN, _HARD_SHOWN_MIN = 0.5, 0.45
+_SHOWN_MIN, _CHATS_SHOWN_MIN = 0.5, 0.45
 #: Of pairs of sentences of one form, of which one names a day and the other does not (`own-8`): read right, shown
 #: right, and shown. Before they were trained on, 59 of 72 were shown right.
 #: The same where another phrase decides the month (`own-9`). Before, 173 of its 326 were read right.
-_SPECIAL_MIN = {"own-8-heldout": (0.85, 0.9, 0.35), "own-9-heldout": (0.62, 0.95, 0.18)}
+#: Of `own-3`, 91 of 184 are shown, all but one right.
+_SPECIAL_MIN = {
+    "own-3-heldout": (0.84, 0.985, 0.49),
+    "own-8-heldout": (0.85, 0.9, 0.35),
+    "own-9-heldout": (0.62, 0.95, 0.18),
+}
 _HARD = ("own-2", "own-3")
 _LATER = ("given-2", "own-4", "own-5", "own-6", "own-7", "own-8", "own-9")
 _PATHS = sorted((_FOLDER / "labels").glob("*.jsonl"))
@@ -58,7 +63,7 @@ def test_held_out_dates_are_read_and_shown_right_by_the_encoder(
 ) -> None:
     counts = _counts(path, window_reader(embedder), monkeypatch)
     read_min = _HARD_READ_RIGHT_MIN if path.name.startswith(_HARD) else _READ_RIGHT_MIN
-    shown_min = _HARD_SHOWN_MIN if path.name.startswith(("own-3", "own-6")) else _SHOWN_MIN
+    shown_min = _CHATS_SHOWN_MIN if path.name.startswith("own-6") else _SHOWN_MIN
     read_min, shown_right_min, shown_min = _SPECIAL_MIN.get(path.stem, (read_min, _ENCODER_SHOWN_RIGHT_MIN, shown_min))
     assert counts.shown_right >= shown_right_min * counts.shown, counts.wrong
     assert counts.shown >= shown_min * counts.sure, counts
