@@ -248,6 +248,7 @@ def knowledge_item(context: SearchContext, knowledge: KnowledgeItem, score: floa
         stated_at_us=stated_at_us,
         unconfirmed_since_us=knowledge.confirmed_at_us if knowledge.status == "stale" else None,
         authoritative=knowledge.source_type in ("authoritative", "corrected", "stated"),
+        is_read_rule=knowledge.standing and knowledge.source_type == "observed" and not knowledge.pinned,
         layer=knowledge.layer,
         replaced_by=None if knowledge.replaced_by is None else knowledge.replaced_by.title,
         contradicted_by=knowledge.contradicted_by,

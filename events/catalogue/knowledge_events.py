@@ -175,7 +175,7 @@ class Preference(Payload):
     strength: Confidence = 0.5
     #: A standing instruction, which applies to every conversation independent of its topic.
     standing: bool = False
-    source_type: Literal["stated", "inferred", "corrected"] = "stated"
+    source_type: SourceType = "stated"
     #: Whose preference it is; that of the user when absent. Two people's preferences never supersede each other.
     subject: Name | None = None
     #: When it was said; the time of the event when absent.

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -335,7 +336,10 @@ class KeyStore:
             with self.transaction() as connection:
                 row = connection.execute("SELECT namespace, wrapped FROM data_keys WHERE kid = ?", (kid,)).fetchone()
                 if row is not None and row[1] is not None:
-                    return self._namespace_key(connection, row[0]).unwrap(row[1], kid)
+                    try:
+                        return self._namespace_key(connection, row[0]).unwrap(row[1], kid)
+                    except InvalidTag as error:
+                        raise KeyMissing(f"a key in {self.path} is damaged; restore that file from a backup") from error
         if row is None:
             raise KeyMissing(
                 f"{self.path} does not have the key of an event; restore that file, or name its folder with "

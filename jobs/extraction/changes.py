@@ -240,13 +240,13 @@ def _of_rules(
     """Yield the endings of rules, and the sentence as the new rule when it replaces one and is probably a rule itself."""
     changed = [it for it in changes if _is_rule(it.prior)]
     clauses = read_clauses(sentence, to_assistant=True) if changed and read is None else read or ()
-    is_rule = instruction_probability(clauses) >= _NEW_RULE_MIN
-    rules = {
-        it.prior: it.relation for it in changed if it.relation == "ends" or is_rule or it.probability >= _REPLACED_MIN
-    }
-    yield from (("endings", _ending(prior)) for prior in rules)
-    if not {"replaces", "corrects"}.isdisjoint(rules.values()):
-        yield "preferences", instruction_of(sentence).preference(speaker)
+    probability = instruction_probability(clauses)
+    is_rule = probability >= _NEW_RULE_MIN
+    rules = [it for it in changed if it.relation == "ends" or is_rule or it.probability >= _REPLACED_MIN]
+    yield from (("endings", _ending(it.prior)) for it in rules)
+    new = [it.probability for it in rules if it.relation != "ends"]
+    if new:
+        yield "preferences", instruction_of(sentence).preference(speaker, max(probability, *new))
 
 
 def _ending(prior: PriorStatement) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from recollect.jobs.extraction.rule_extractor import ExtractedItem
 from recollect.projections.embeddings.reading_encoder import ReadPairs
 
 #: From this probability on a message is in doubt: `ops/train/changes/README.md` has the figures.
-_DOUBTFUL_MIN = 0.7
+_DOUBTFUL_MIN = 0.75
 _WEIGHTS = "message_weights.npz"
 
 

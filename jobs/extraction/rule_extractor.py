@@ -214,14 +214,9 @@ def _read_instructions(
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
     if instruction_probability(read) >= least and not is_reported(sentence.text):
-        yield _instruction(message, sentence.said.strip().rstrip(END_SIGNS))
-
-
-def _instruction(message: IncomingMessage, text: str) -> ExtractedItem:
-    """Return a standing instruction of the sender."""
-    return ExtractedItem(
-        "preferences", instruction_of(text).preference(message.speaker) | {"source_events": [message.event_id]}
-    )
+        rule = instruction_of(sentence.said.strip().rstrip(END_SIGNS))
+        preference = rule.preference(message.speaker, instruction_probability(read))
+        yield ExtractedItem("preferences", preference | {"source_events": [message.event_id]})
 
 
 def _ends_rule(extracted: ExtractedItem) -> bool:

@@ -51,6 +51,8 @@ _TOPICS = (
     ("tone", re.compile(r"\b(?:formal|informal|casual|polite|direct|honest|critical|funny|tone)\b", re.IGNORECASE)),
     ("units", re.compile(r"\b(?:metric|imperial|celsius|fahrenheit|kilomet|miles|units)\b", re.IGNORECASE)),
 )
+#: The strength of an instruction that is kept and not obeyed.
+_RISKY_STRENGTH = 0.3
 _FORMATTING = frozenset(("bullet points", "emojis", "tables", "markdown", "units"))
 _KEY_WORDS_MAX = 8
 
@@ -66,15 +68,20 @@ class StandingInstruction(NamedTuple):
     #: Whether it needs the consent of the caller, so that it is kept and not obeyed.
     is_risky: bool
 
-    def preference(self, speaker: str) -> dict[str, Any]:
-        """Return it as a preference of its speaker, without sources; a risky one does not stand."""
+    def preference(self, speaker: str, probability: float) -> dict[str, Any]:
+        """Return it as a preference of its speaker, without sources; a risky one does not stand.
+
+        Parameters:
+            probability: that it is an instruction.
+        """
         return {
             "category": self.category or category_of(self.text),
             "key": self.topic,
             "value": self.text,
-            "strength": 0.9 if not self.is_risky else 0.3,
+            "strength": round(probability, 3) if not self.is_risky else _RISKY_STRENGTH,
             "standing": not self.is_risky,
             "subject": speaker,
+            "source_type": "observed",
         }
 
 

@@ -14,6 +14,7 @@ from recollect.events.catalogue import (
     Outcome,
     PreferenceCategory,
     SourceType,
+    SourceType,
 )
 
 #: How a value is bound: as text, as text in lower case, as a time in microseconds, as 0 or 1, or as a name and values
@@ -165,7 +166,7 @@ FILTERS: Mapping[str, Mapping[str, Filter]] = {
         "category": _equals("category", "its category", choices=get_args(PreferenceCategory)),
         "name": _equals("preferences.name", "its name: the key of the event"),
         "standing": _equals("standing", "whether it is an instruction for every conversation", kind="flag"),
-        "source_type": _equals("source_type", "its source", choices=("stated", "inferred", "corrected")),
+        "source_type": _equals("source_type", "its source", choices=get_args(SourceType)),
         **_memory_filters("preferences"),
     },
     "procedures": {

@@ -168,6 +168,15 @@ def test_keys_are_wrapped_by_a_master_key_which_is_then_needed(open_encrypted: O
             log.read("a")
 
 
+def test_a_damaged_key_is_called_damaged(open_encrypted: Open, tmp_path: Path) -> None:
+    with closing(open_encrypted()) as log:
+        log.append("a", [message_draft("private")])
+    with closing(apsw.Connection(str(tmp_path / KEYS_NAME))) as keys:
+        keys.execute("UPDATE data_keys SET wrapped = zeroblob(length(wrapped))")
+    with closing(open_encrypted()) as log, pytest.raises(KeyMissing, match="is damaged"):
+        log.read("a")
+
+
 def test_a_damaged_list_of_erasures_is_called_damaged(tmp_path: Path) -> None:
     with closing(KeyStore(tmp_path)) as keys:
         ledger = ErasureLedger(keys)

@@ -319,6 +319,23 @@ def test_the_profile_comes_with_every_turn_and_first(memory: Recollect, turn: Tu
     assert [item.text for item in asked.items] == ["the bridge is long"]
 
 
+def test_an_instruction_that_may_be_none_says_so_unless_it_was_stated_or_pinned(memory: Recollect, turn: Turn) -> None:
+    read = {"standing": True, "source_type": "observed"}
+    memory.append(
+        "a",
+        [
+            stated("preference.stated", key="sure", value="write in Dutch", strength=0.9, **read),
+            stated("preference.stated", key="doubtful", value="so date stands", strength=0.6, **read),
+            stated("preference.stated", key="pinned", value="no emojis", strength=0.6, **read) | {"id": "emojis"},
+            stated("memory.pinned", memory_id="emojis"),
+            stated("preference.stated", key="stated", value="call me Nan", strength=0.1, standing=True),
+        ],
+    )
+    lines = turn("hello").context.splitlines()
+    assert "- so date stands (perhaps an instruction)" in lines
+    assert {"- write in Dutch", "- no emojis", "- call me Nan"} <= set(lines)
+
+
 def test_a_profile_keeps_to_the_kinds_that_are_wanted(memory: Recollect, turn: Turn) -> None:
     memory.append("a", stated("preference.stated", key="tone", value="short", standing=True))
     assert len(turn("hello").items) == 1

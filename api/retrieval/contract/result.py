@@ -146,6 +146,8 @@ class Item:
     unconfirmed_since_us: int | None = None
     #: Whether it is curated, corrected or stated by the user.
     authoritative: bool = False
+    #: Whether it is a standing instruction that the reader of messages found, of which `confidence` is the probability.
+    is_read_rule: bool = False
     #: The layer that the producer of a fact gave it; None: the layer of its kind.
     layer: str | None = None
     #: Title of the document that replaces this one, which is outdated then.
