@@ -19,7 +19,6 @@ from recollect.api.retrieval.neighbouring_turns import with_later, with_neighbou
 from recollect.api.retrieval.profile import profile
 from recollect.api.retrieval.ranking.asked_time import NO_MEMORY_OF_TIME, lasting_facts, limiting_scope, may_answer
 from recollect.api.retrieval.ranking.choice import DOUBTFUL_ANSWER_MIN, choose
-from recollect.api.retrieval.ranking.newest_first import newest_first
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import (
     ANSWER_MIN,
@@ -157,8 +156,6 @@ class NamespaceSearch:
             items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
         if self._reranker is not None and items:
             items = self._reranker.rerank(context.query.question, items, context.budget)
-        if ranked.signals.semantics is not None:
-            items = newest_first(context, items)
         return with_later(context, items, ranked)
 
     def _query_vector(self, context: SearchContext) -> Vector | None:

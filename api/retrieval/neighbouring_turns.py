@@ -7,7 +7,7 @@ again", "the timing belt this time". A result that has room brings both.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,10 +58,14 @@ def with_neighbours(
 
 
 def with_later(context: SearchContext, items: Sequence[Item], ranked: RankedEpisodes) -> list[Item]:
-    """Return the messages, each after the one that probably ended or replaced what it says."""
-    shown = {item.id for item in items}
+    """Return the messages, with each one that probably ended or replaced what another says.
+
+    It comes before the other one, unless both were found and the present is not asked for.
+    """
+    by_id = {item.id: item for item in items}
+    shown = {*by_id}
     placed: list[Item] = []
-    for item in items:
+    for item in _newest_first(items, by_id) if context.query.intent.present else items:
         if item.later is not None and item.later.source_event not in shown:
             version = context.snapshot.episodes.version_of(item.later.source_event)
             rows = context.episodes.rows_of(np.array([] if version is None else [version], np.int64))
@@ -72,6 +76,19 @@ def with_later(context: SearchContext, items: Sequence[Item], ranked: RankedEpis
             shown.add(item.later.source_event)
         placed.append(item)
     return placed
+
+
+def _newest_first(items: Sequence[Item], by_id: Mapping[str, Item]) -> Iterator[Item]:
+    """Yield messages, each after those that ended or replaced what it says, which get its score."""
+    yielded = set[str]()
+    for item in items:
+        chain, last = {item.id: item}, item
+        while last.later is not None and (id := last.later.source_event) in by_id.keys() - chain.keys():
+            chain[id] = last = replace(by_id[id], score=item.score)
+        for message in reversed(chain.values()):
+            if message.id not in yielded:
+                yielded.add(message.id)
+                yield message
 
 
 def _neighbours(context: SearchContext, anchor: Item, ranked: RankedEpisodes) -> Iterator[Item]:

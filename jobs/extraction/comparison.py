@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import Read, pair_features, prior_text, read_of, stems_of
 from recollect.jobs.extraction.change_odds import first_odds, odds
-from recollect.jobs.extraction.statement_reader import HEADS, ReadClause, read_clauses, read_each
+from recollect.jobs.extraction.statement_reader import HEADS, ReadClause, read_clauses
 from recollect.projections.embeddings.reading_encoder import ReadPairs
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.statement_lines import fact_line
@@ -150,14 +150,6 @@ def pair_probabilities(
         return shares / shares.sum(axis=1, keepdims=True)
 
     return read
-
-
-def change_probabilities(texts: Sequence[str]) -> list[float]:
-    """Return the probability by the words of each text that a clause of it changes what was said before."""
-    return [
-        max((1 - part.probabilities["change"]["none"] for part in read), default=0.0)
-        for read in read_each(texts, to_assistant=True)
-    ]
 
 
 def reader_hint(read: Sequence[ReadClause]) -> Floats:

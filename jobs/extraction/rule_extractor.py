@@ -213,10 +213,15 @@ def _read_instructions(
     if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
-    if instruction_probability(read) >= least and not is_reported(sentence.text):
-        rule = instruction_of(sentence.said.strip().rstrip(END_SIGNS))
-        preference = rule.preference(message.speaker, instruction_probability(read))
-        yield ExtractedItem("preferences", preference | {"source_events": [message.event_id]})
+    if not is_reported(sentence.text):
+        yield from _rule(message, sentence.said.strip().rstrip(END_SIGNS), read, least)
+
+
+def _rule(message: IncomingMessage, text: str, read: Sequence[ReadClause], least: float) -> Iterator[ExtractedItem]:
+    """Yield a standing instruction of the sender, when it has at least this probability."""
+    if (probability := instruction_probability(read)) >= least:
+        rule = instruction_of(text).preference(message.speaker, probability)
+        yield ExtractedItem("preferences", rule | {"source_events": [message.event_id]})
 
 
 def _ends_rule(extracted: ExtractedItem) -> bool:
@@ -427,9 +432,9 @@ def _changes(
     for kind, item in changes:
         yield ExtractedItem(kind, item | source)
         rest = remaining_elements(item["object"], text) if kind == "endings" and "predicates" not in item else None
-        if rest is not None and instruction_probability(read_clauses(rest, to_assistant=True)) >= RULE_MIN:
+        if rest is not None:
             # `Comments are fine again` leaves of `use tabs, and never add comments` the first half.
-            yield _instruction(message, rest)
+            yield from _rule(message, rest, read_clauses(rest, to_assistant=True), RULE_MIN)
     own = stated_part(text)
     is_claimed = len(own) > len(text) // 2 and confidence_factor(text) == 1
     if not is_claimed or any(kind == "corrections" for kind, _ in changes):

@@ -14,7 +14,6 @@ from recollect.events.catalogue import (
     Outcome,
     PreferenceCategory,
     SourceType,
-    SourceType,
 )
 
 #: How a value is bound: as text, as text in lower case, as a time in microseconds, as 0 or 1, or as a name and values

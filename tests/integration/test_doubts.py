@@ -81,6 +81,19 @@ def test_what_is_said_again_after_a_doubt_is_in_doubt_no_more(memory: Recollect,
     assert _NOTE not in shown(memory)
 
 
+def test_where_the_present_is_asked_for_what_was_said_later_comes_first(memory: Recollect, tell: Tell) -> None:
+    rents = ["my rent is 900 euro", "rent went to 920", "no, the rent is 930"]
+    changed = [
+        {"subject": "Ann", "event": f"m{place}", "probability": 0.6, "source_events": [f"m{place}", f"m{place + 1}"]}
+        for place in (1, 2)
+    ]
+    for place, text in enumerate(rents, start=1):
+        tell(message(text, id=f"m{place}", name="Ann"), extracted(f"m{place}", doubts=changed[place - 2 : place - 1]))
+    items = memory.retrieve("a", "what is my rent now?", gate=False, kinds={"episode"}).items
+    assert [item.id for item in items] == ["m3", "m2", "m1"]
+    assert [item.score for item in items] == sorted((item.score for item in items), reverse=True)
+
+
 def test_a_doubt_goes_with_its_message(memory: Recollect, tell: Tell) -> None:
     tell(*_SAID)
     memory.forget("a", "m2")
