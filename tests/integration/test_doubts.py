@@ -83,7 +83,7 @@ def test_what_is_said_again_after_a_doubt_is_in_doubt_no_more(memory: Recollect,
 
 def test_where_the_present_is_asked_for_what_was_said_later_comes_first(memory: Recollect, tell: Tell) -> None:
     rents = ["my rent is 900 euro", "rent went to 920", "no, the rent is 930"]
-    changed = [
+    changed: list[dict[str, object]] = [
         {"subject": "Ann", "event": f"m{place}", "probability": 0.6, "source_events": [f"m{place}", f"m{place + 1}"]}
         for place in (1, 2)
     ]
