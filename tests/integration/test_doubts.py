@@ -166,19 +166,36 @@ def test_a_rule_that_may_be_withdrawn_stands_with_what_was_said(memory: Recollec
 def test_a_sentence_that_may_withdraw_a_rule_brings_the_likeliest_one_into_doubt(
     later: str, kinds: list[str], embedder: SentenceEmbedder
 ) -> None:
-    rules = [
+    rules = ["write to me in Swedish always", "use fahrenheit for me always"]
+    found = changes_of_rules(later, rules, embedder)
+    assert [kind for kind, _ in found] == kinds
+    assert all(item["object"] == rules[0] for _, item in found)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("one, no exclamation marks", "two, when I ask about money give me pounds even if it is invoiced in crowns"),
+        ("answer me in english but short, and never ask how my day was", "ok write short like I do"),
+    ],
+)
+def test_a_further_rule_ends_none(earlier: str, later: str, embedder: SentenceEmbedder) -> None:
+    assert changes_of_rules(later, [earlier], embedder) == []
+
+
+def changes_of_rules(later: str, rules: list[str], embedder: SentenceEmbedder) -> list[tuple[str, dict[str, Any]]]:
+    """Return what a sentence changes of the rules of its speaker."""
+    before = [
         PriorStatement(
             session_id=None, speaker="Ann", subject="Ann", predicate="", object=text, kind="rule", is_preference=True
         )
-        for text in ("write to me in Swedish always", "use fahrenheit for me always")
+        for text in rules
     ]
     embed = reading_embed(embedder)
     assert embed is not None
     read = read_clauses(later, to_assistant=True, embedding=embed([later])[0])
     read_pairs = pair_reader(CHANGES_MODEL, embedder)
-    found = find_changes(later, "Ann", rules, vectors=embedder.embed, read=read, read_pairs=read_pairs)
-    assert [kind for kind, _ in found] == kinds
-    assert all(item["object"] == rules[0].object for _, item in found)
+    return find_changes(later, "Ann", before, vectors=embedder.embed, read=read, read_pairs=read_pairs)
 
 
 @pytest.mark.parametrize(
