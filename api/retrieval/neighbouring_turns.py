@@ -83,8 +83,10 @@ def _newest_first(items: Sequence[Item], by_id: Mapping[str, Item]) -> Iterator[
     yielded = set[str]()
     for item in items:
         chain, last = {item.id: item}, item
-        while last.later is not None and (id := last.later.source_event) in by_id.keys() - chain.keys():
-            chain[id] = last = replace(by_id[id], score=item.score)
+        while last.later is not None and (later := by_id.get(last.later.source_event)) is not None:
+            if later.id in chain or later.id in yielded:
+                break
+            chain[later.id] = last = replace(later, score=item.score)
         for message in reversed(chain.values()):
             if message.id not in yielded:
                 yielded.add(message.id)

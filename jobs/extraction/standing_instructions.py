@@ -52,7 +52,7 @@ _TOPICS = (
     ("units", re.compile(r"\b(?:metric|imperial|celsius|fahrenheit|kilomet|miles|units)\b", re.IGNORECASE)),
 )
 #: The strength of an instruction that is kept and not obeyed.
-_RISKY_STRENGTH = 0.3
+RISKY_STRENGTH = 0.3
 _FORMATTING = frozenset(("bullet points", "emojis", "tables", "markdown", "units"))
 _KEY_WORDS_MAX = 8
 
@@ -78,7 +78,7 @@ class StandingInstruction(NamedTuple):
             "category": self.category or category_of(self.text),
             "key": self.topic,
             "value": self.text,
-            "strength": round(probability, 3) if not self.is_risky else _RISKY_STRENGTH,
+            "strength": round(probability, 3) if not self.is_risky else RISKY_STRENGTH,
             "standing": not self.is_risky,
             "subject": speaker,
             "source_type": "observed",

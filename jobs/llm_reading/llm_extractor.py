@@ -17,7 +17,7 @@ from recollect.events.instruments import Counter as Metric
 from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.sentences import Sentence
-from recollect.jobs.extraction.standing_instructions import find_instruction, is_risky
+from recollect.jobs.extraction.standing_instructions import RISKY_STRENGTH, find_instruction, is_risky
 from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.grounding import Evidence, SourceLine
 from recollect.jobs.llm_reading.claim_reader import SaysClaim
@@ -36,9 +36,9 @@ _REPORTED = re.compile(
     re.IGNORECASE,
 )
 _TYPES: dict[str, FactType] = {"event": "event", "decision": "decision", "problem": "problem", "task": "task"}
-#: Characters of the key of a rule, and the strength of one that does not stand and of a risky one.
+#: Characters of the key of a rule, and the strength of one that does not stand and of one that does.
 _KEY_CHARS_MAX = 80
-_STRENGTH, _RISKY_STRENGTH, _STANDING_STRENGTH = 0.5, 0.3, 0.9
+_STRENGTH, _STANDING_STRENGTH = 0.5, 0.9
 
 
 class Reading(NamedTuple):
@@ -129,8 +129,8 @@ def _rule(statement: LlmStatement, message: IncomingMessage) -> dict[str, Any] |
     )
     item: dict[str, Any] = {"category": "communication", "key": text[:_KEY_CHARS_MAX].casefold(), "value": text}
     if rule is None:
-        item |= {"strength": _RISKY_STRENGTH if is_risky(message.text) else _STRENGTH, "standing": False}
+        item |= {"strength": RISKY_STRENGTH if is_risky(message.text) else _STRENGTH, "standing": False}
     else:
         item |= {"category": rule.category or "other", "key": rule.topic}
-        item |= {"strength": _RISKY_STRENGTH if rule.is_risky else _STANDING_STRENGTH, "standing": not rule.is_risky}
+        item |= {"strength": RISKY_STRENGTH if rule.is_risky else _STANDING_STRENGTH, "standing": not rule.is_risky}
     return item | {"subject": message.speaker, "source_events": [message.event_id]}

@@ -48,7 +48,7 @@ def answer() -> str:
     return "\n\n".join(
         (
             _dataclass_table(RetrieveResult, without=("stages_ms", "explain"), renamed={"aids": "answer"}),
-            f"Each of `items`:\n\n{_dataclass_table(Item, without=('authoritative', 'utc_offset'))}",
+            f"Each of `items`:\n\n{_dataclass_table(Item, without=('authoritative', 'is_read_rule', 'utc_offset'))}",
             f"`answer`:\n\n{_dataclass_table(AnswerGuidance)}",
         )
     )

@@ -27,8 +27,8 @@ from recollect.projections.text.tokens import estimate_tokens
 _FRAME_TOKENS = 58
 #: Confidence under which a fact or a relationship is rendered with it: what is certain enough needs no number.
 _CERTAIN_MIN = 0.7
-#: Probability under which a standing instruction that was read in a message is shown as a possible one: of 34 in 32
-#: unseen conversations that had it 30 were instructions, of 40 below it 25; of held-out lines 112 of 127 and 37 of 77.
+#: Probability under which a standing instruction that was read in a message is shown as a possible one: in 32 unseen
+#: conversations 30 of 34 from it on were instructions, and 25 of 40 below; of held-out lines 112 of 127 and 37 of 77.
 _CERTAIN_RULE_MIN = 0.8
 #: Tokens of a message in a passive context, at most: its best sentences. An assistant's answer can have thousands, and
 #: the context of a turn is not asked for.
