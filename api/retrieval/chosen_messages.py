@@ -21,7 +21,6 @@ from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, dis
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate
 from recollect.api.retrieval.result_items import episode_item
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.api.retrieval.understanding.query import Query
 from recollect.projections.embeddings.token_codes import Vector
 
 
@@ -57,19 +56,12 @@ def _not_needed(
 
 def answers(context: SearchContext, choice: Choice, matches: Sequence[KnowledgeMatch]) -> bool:
     """Return whether memory has an answer, in a message or in what is known; for a turn, whether a message helps."""
-    answer_min, is_turn = context.settings.gate_answer_min, _is_turn(context)
-    if answer_min is None:
-        answer_min = ANSWER_MIN if asks_memory(context.query) else DOUBTFUL_ANSWER_MIN
-        answer_min = PASSIVE_ANSWER_MIN if is_turn else answer_min
-    knowledge = max((match.probability for match in matches if not match.required), default=0.0)
-    return choice.answer >= answer_min or (knowledge >= answer_min and not is_turn)
-
-
-def asks_memory(query: Query) -> bool:
-    """Return whether a query is worded as if meant for a memory: not small talk, and no task without the user."""
-    if query.intent.small_talk or query.without_topic:
-        return False
-    return not query.intent.task or bool(query.entities or query.participants)
+    is_turn, given_min = _is_turn(context), context.settings.gate_answer_min
+    answer_min = (PASSIVE_ANSWER_MIN if is_turn else ANSWER_MIN) if given_min is None else given_min
+    if choice.answer >= answer_min:
+        return True
+    known_min = max(answer_min, 0.0 if choice.asks_memory else DOUBTFUL_ANSWER_MIN)
+    return not is_turn and any(match.probability >= known_min for match in matches if not match.required)
 
 
 def episode_items(

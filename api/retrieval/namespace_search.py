@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.api.retrieval.chosen_messages import answers, asks_memory, chosen_messages, episode_items
+from recollect.api.retrieval.chosen_messages import answers, chosen_messages, episode_items
 from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.episode_search import EpisodeSearch
@@ -39,6 +39,7 @@ from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import QueryEmbeddings, weights_name
 from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
+from recollect.api.retrieval.understanding.query import Query
 from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.embeddings.token_codes import Vector
@@ -206,13 +207,20 @@ def _passes(context: SearchContext, ranked: RankedEpisodes | None, grounding: fl
     if query.intent.small_talk:
         # Words alone cannot tell thanks from an answer with the same words.
         return False
-    if asks_memory(query) and query.participants and context.request.mode == "active":
+    if _asks_memory(query) and query.participants and context.request.mode == "active":
         return True
     if answer_min is None:
         semantic = ranked is not None and ranked.signals.semantics is not None
         answer_min = ANSWER_MIN if semantic else KEYWORD_ANSWER_MIN
-        answer_min = answer_min if asks_memory(query) else DOUBTFUL_ANSWER_MIN
+        answer_min = answer_min if _asks_memory(query) else DOUBTFUL_ANSWER_MIN
     return grounding >= answer_min
+
+
+def _asks_memory(query: Query) -> bool:
+    """Return whether a query is worded as if for a memory, where no model tells it: no small talk, no task."""
+    if query.intent.small_talk or query.without_topic:
+        return False
+    return not query.intent.task or bool(query.entities or query.participants)
 
 
 def _may_add_neighbours(context: SearchContext) -> bool:

@@ -30,6 +30,14 @@ def test_every_label_of_the_chats_names_a_message() -> None:
     assert all(chat.asked for chat in chats)
 
 
+def test_the_lines_of_held_out_writers_are_no_lines_of_the_training() -> None:
+    read_asks = _module("labelled_chats").read_asks
+    trained, held_out = read_asks(held_out=False), read_asks(held_out=True)
+    assert {line.writer for line in held_out} == {"held-out", "held-out-2"}
+    assert not {line.text for line in trained} & {line.text for line in held_out}
+    assert len(trained) > 1_000
+
+
 def test_a_trained_network_gives_the_probabilities_of_the_product() -> None:
     network, samples, torch = _module("network"), _module("samples"), import_module("torch")
     chance = np.random.default_rng(2)
@@ -37,10 +45,12 @@ def test_a_trained_network_gives_the_probabilities_of_the_product() -> None:
         samples.Sample(
             chat=f"chat-{number}",
             set_name="chats",
+            text="where is it",
             is_turn=False,
             is_foreign=False,
             features=chance.normal(size=(5, len(CANDIDATE_FEATURES))).astype(np.float32),
             query=chance.normal(size=len(QUERY_FEATURES)).astype(np.float32),
+            embedding=np.zeros(384, np.float32),
             gold=np.arange(5) == number % 5,
             gold_count=number % 2,
         )

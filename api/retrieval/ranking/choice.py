@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recollect.api.retrieval.ranking.choice_inputs import choice_inputs
+from recollect.api.retrieval.ranking.choice_inputs import QUERY_FEATURES, choice_inputs
 from recollect.api.retrieval.ranking.choice_model import chances
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.projections.embeddings.token_codes import Vector
@@ -16,7 +16,7 @@ from recollect.projections.projection_settings import DEFAULT_MODEL
 #: conversation.
 ANSWER_MIN = 0.17
 PASSIVE_ANSWER_MIN = 0.4
-#: The lowest probability of an answer to what is worded as small talk, as a task, or without a topic.
+#: The lowest probability of what is known where a query does not ask for what is remembered.
 DOUBTFUL_ANSWER_MIN = 0.5
 #: How many times as much evidence matters as a line without it (F-measure). Of held-out chats, 5.8 messages have 84 %
 #: of the evidence, and 2.8 have 91 % where the memory has at most 18.
@@ -33,8 +33,10 @@ class Choice:
     ranked: RankedEpisodes
     #: In the order of `ranked.order`, shape (candidates,).
     probabilities: Vector
-    #: The probability that memory has an answer.
+    #: The probability that memory has an answer in a message.
     answer: float
+    #: Whether the query asks for what is remembered, rather than for general knowledge.
+    asks_memory: bool
 
 
 def choose(ranked: RankedEpisodes) -> Choice | None:
@@ -51,7 +53,8 @@ def choose(ranked: RankedEpisodes) -> Choice | None:
     # What is behind the candidates of the model has the lowest probability, falling with the rank.
     behind = items.min() / np.arange(2, len(rest) + 2)
     probabilities = np.concatenate([items[best_first], behind]).astype(np.float32)
-    return Choice(replace(ranked, order=np.concatenate([chosen, rest])), probabilities, answer)
+    asks_memory = bool(inputs.query[QUERY_FEATURES.index("asks_memory")] > 0)
+    return Choice(replace(ranked, order=np.concatenate([chosen, rest])), probabilities, answer, asks_memory)
 
 
 def enough(probabilities: Vector, *, passive: bool) -> int:

@@ -11,6 +11,7 @@ from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import MEASURES, answer_measures
 from recollect.api.retrieval.understanding.answer_type import AnswerType
+from recollect.api.retrieval.understanding.asks_memory import asks_logit
 from recollect.api.retrieval.understanding.message_acts import MESSAGE_ACTS, message_acts
 from recollect.api.retrieval.understanding.question_intent import QuestionIntent, is_question
 from recollect.projections.embeddings.token_codes import Vector
@@ -60,6 +61,7 @@ QUERY_FEATURES = (
     "entities",
     "candidates",
     *MESSAGE_ACTS,
+    "asks_memory",
 )
 
 
@@ -153,6 +155,7 @@ _FAR = 8.0
 def _query_features(ranked: RankedEpisodes, count: int) -> Vector:
     """Return the features of the query and of the memory, shape (`QUERY_FEATURES`,)."""
     query, request = ranked.context.query, ranked.context.request
+    assert ranked.signals.semantics is not None
     values = [
         *answer_measures(ranked, query).tolist(),
         *(float(getattr(query.intent, name)) for name in _INTENTS),
@@ -167,5 +170,6 @@ def _query_features(ranked: RankedEpisodes, count: int) -> Vector:
         float(bool(query.entities)),
         float(np.log1p(count)),
         *message_acts(request.query).tolist(),
+        asks_logit().of(request.query, ranked.signals.semantics.embedding.vector),
     ]
     return np.nan_to_num(np.array(values, np.float32))

@@ -15,24 +15,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from asks_fit import fitted, messages_of, with_logit, with_logit_of_others, write
+from labelled_chats import AskLine, read_asks
 from network import Scales, trained, weights_of
-from samples import Sample, samples
+from samples import GENERAL, Sample, is_held_out, samples
 
 from recollect.api.retrieval.ranking import choice_model
 from recollect.api.retrieval.ranking.choice import enough
 from recollect.api.retrieval.ranking.choice_inputs import ChoiceInputs
 from recollect.api.retrieval.ranking.choice_model import Weights, chances
+from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.reading_encoder import LOAD_SECONDS_MAX
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.search_index.episode_arrays import Ints
 
 GIVEN = Path(__file__).parents[4] / "shared" / "data"
 _WEIGHTS = Path(choice_model.__file__).parent / "choice_weights.npz"
 #: Networks whose probabilities are averaged.
 _SEEDS = (1, 2)
-_SETS = ("chats", "crops", "locomo", "beam", "friendsqa", "everyday")
-#: Given conversations that are held out, and one in five of the others.
-_HELD_OUT = ("conv-41", "beam-100K-2", "beam-100K-5", "beam-100K-8")
-_HELD_OUT_EVERY = 5
+_SETS = ("chats", "crops", "locomo", "beam", "friendsqa", "everyday", GENERAL)
 _FIRST = (1, 3, 5, 10)
 #: Shares of answers that may be lost by silence.
 _LOST = (0.01, 0.03, 0.05)
@@ -56,15 +58,6 @@ class Judged(NamedTuple):
         return np.argsort(-self.items, kind="stable")
 
 
-def is_held_out(sample: Sample) -> bool:
-    """Return whether a sample is of a chat that is not trained on."""
-    if sample.set_name in ("locomo", "beam"):
-        return sample.chat.endswith(_HELD_OUT)
-    if sample.set_name == "friendsqa":
-        return int(sample.chat.rpartition("-")[2]) % _HELD_OUT_EVERY == _HELD_OUT_EVERY - 1
-    return sample.chat.startswith("held-out") or sum(map(ord, sample.chat)) % _HELD_OUT_EVERY == 0
-
-
 def main() -> None:
     """Train and report; write the weights when asked to."""
     parser = argparse.ArgumentParser(prog="ops/train/relevance", description=__doc__)
@@ -76,15 +69,29 @@ def main() -> None:
         read = samples(arguments.cache, arguments.given, Path(folder))
     # A question whose evidence is no candidate teaches nothing about candidates.
     usable = [sample for sample in read if len(sample.gold) > 1]
-    training = [sample for sample in usable if not is_held_out(sample)]
+    training = [sample for sample in usable if not is_held_out(sample.set_name, sample.chat)]
+    lines = _embedded_lines()
+    asks = fitted(messages_of(training, lines))
+    training = with_logit_of_others(training, lines)
     scales = Scales.of(training)
     weights = [weights_of(trained(training, scales, seed), scales) for seed in _SEEDS]
     stored = {f"{number}.{name}": value for number, part in enumerate(weights) for name, value in part.items()}
     print(f"{len(training)} samples; {sum(value.size for value in stored.values())} numbers")
-    report([judged(sample, choice_model.parts(stored)) for sample in usable if is_held_out(sample)])
+    held_out = [with_logit(sample, asks) for sample in usable if is_held_out(sample.set_name, sample.chat)]
+    report([judged(sample, choice_model.parts(stored)) for sample in held_out])
     if arguments.write:
+        write(asks)
         rounded: dict[str, Any] = {name: value.astype(np.float16) for name, value in stored.items()}
         np.savez_compressed(_WEIGHTS, **rounded)
+
+
+def _embedded_lines() -> dict[AskLine, Vector]:
+    """Return the lines of `asks/` that are trained on, with their embeddings."""
+    embedder = SentenceEmbedder(DEFAULT_MODEL)
+    embedder.start()
+    if not embedder.wait_ready(LOAD_SECONDS_MAX):
+        raise SystemExit(f"The embedding model is not ready: {embedder.reason}")
+    return {line: embedder.embed_query(line.text).vector for line in read_asks(held_out=False)}
 
 
 def judged(sample: Sample, weights: Sequence[Weights]) -> Judged:

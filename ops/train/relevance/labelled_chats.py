@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 CHATS = Path(__file__).parent / "chats"
+_ASKS = Path(__file__).parent / "asks"
+_HELD_OUT_ASKS = "held-out"
 _MESSAGE = re.compile(r"(?P<number>\d+) (?P<speaker>\S+) (?P<text>.*?)(?: ~ (?P<helps>-|[\d ,]+))?")
 _ASKED = re.compile(r"(?P<kind>[?!]) (?:\[(?P<speaker>[^\]]{1,30})\] )?(?P<query>.*) = (?P<gold>-|[\d ,]+)")
 _BOTS = ("b", "bot")
@@ -59,6 +61,37 @@ class Chat:
         session = self.events[place]["session_id"]
         nearby = range(max(0, place - _VISIBLE), place + 1)
         return [at + 1 for at in nearby if self.events[at]["session_id"] == session]
+
+
+class AskLine(NamedTuple):
+    """A message as people type it to an assistant."""
+
+    text: str
+    #: Whether what is remembered helps; otherwise general knowledge answers, or the message itself.
+    asks_memory: bool
+    #: The name of the file.
+    writer: str
+
+
+def read_asks(*, held_out: bool) -> list[AskLine]:
+    """Return the lines of `asks/`: those of the held-out writers, or those of the others.
+
+    Raises:
+        ValueError: a line begins neither with `M|` nor with `G|`.
+    """
+    return [
+        _ask_line(file, line)
+        for file in sorted(_ASKS.glob("*.txt"))
+        if file.stem.startswith(_HELD_OUT_ASKS) == held_out
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def _ask_line(file: Path, line: str) -> AskLine:
+    kind, bar, text = line.partition("|")
+    if not bar or kind not in ("M", "G"):
+        raise ValueError(f"{file}: neither M nor G: {line!r}")
+    return AskLine(text, kind == "M", file.stem)
 
 
 def read_chats(folder: Path = CHATS) -> list[Chat]:

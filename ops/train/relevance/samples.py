@@ -6,12 +6,13 @@ import pickle
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from given_conversations import given_chats
-from labelled_chats import Asked, Chat, crop_of, read_chats
+from labelled_chats import Asked, Chat, crop_of, read_asks, read_chats
 
 from recollect.api.evaluation.conversations import Conversation
 from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark
@@ -22,6 +23,12 @@ from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
+#: Given conversations that are held out, and one in five of the others.
+_HELD_OUT = ("conv-41", "beam-100K-2", "beam-100K-5", "beam-100K-8")
+_HELD_OUT_EVERY = 5
+#: The set of the questions of general knowledge, and how many each labelled chat, and its crop, is asked.
+GENERAL = "general"
+_GENERAL_QUESTIONS = {"chats": 12, "crops": 4}
 #: Questions of other chats of the set, which have no answer: as many for each of four others.
 _FOREIGN_CHATS = 4
 _FOREIGN_QUESTIONS = {"friendsqa": 6, "locomo": 6}
@@ -33,16 +40,29 @@ class Sample:
 
     chat: str
     set_name: str
+    #: The query.
+    text: str
     is_turn: bool
-    #: Whether the question is one of another chat.
+    #: Whether the question is one of another chat, or of general knowledge.
     is_foreign: bool
     #: Shape (candidates, `CANDIDATE_FEATURES`), and (`QUERY_FEATURES`,).
     features: Vector
     query: Vector
+    #: The embedding of the query, shape (dimensions,).
+    embedding: Vector
     #: The candidates that belong to the answer, shape (candidates,).
     gold: Mask
     #: Messages that belong to the answer, among the candidates or not.
     gold_count: int
+
+
+def is_held_out(set_name: str, chat: str) -> bool:
+    """Return whether a chat is not trained on."""
+    if set_name in ("locomo", "beam"):
+        return chat.endswith(_HELD_OUT)
+    if set_name == "friendsqa":
+        return int(chat.rpartition("-")[2]) % _HELD_OUT_EVERY == _HELD_OUT_EVERY - 1
+    return chat.startswith("held-out") or sum(map(ord, chat)) % _HELD_OUT_EVERY == 0
 
 
 def samples(cache: Path | None, given: Path, data: Path) -> list[Sample]:
@@ -82,10 +102,12 @@ def _collected(given: Path, data: Path) -> Iterator[Sample]:
                 )
             ]
             yield from _samples(bench, chat, foreign)
+            yield from _general_samples(bench, chat)
             if chat.set_name == "chats":
                 crop = crop_of(chat, number)
                 bench.load_crop(_conversation(crop), _conversation(chat), _no_progress)
                 yield from _samples(bench, crop, [])
+                yield from _general_samples(bench, crop)
             print(f"asked {chat.name}", file=sys.stderr, flush=True)
     finally:
         bench.close()
@@ -99,31 +121,55 @@ def _no_progress(what: str, done: int, total: int | None) -> None:
     pass
 
 
-def _samples(bench: RetrievalBenchmark, chat: Chat, foreign: Sequence[Asked]) -> Iterator[Sample]:
-    """Yield the samples of a chat's own questions and turns, and of questions of others."""
+def _general_samples(bench: RetrievalBenchmark, chat: Chat) -> Iterator[Sample]:
+    """Yield the samples of some questions of general knowledge; those of a held-out writer go to the held-out chats."""
+    name = chat.name.removesuffix("-crop")
+    lines = [line.text for line in read_asks(held_out=is_held_out(chat.set_name, name)) if not line.asks_memory]
+    count = _GENERAL_QUESTIONS.get(chat.set_name, 0)
+    asked = [Asked(query=text, gold=()) for text in random.Random(chat.name).sample(lines, count)]
+    yield from _samples(bench, replace(chat, asked=[]), asked, GENERAL)
+
+
+def _samples(
+    bench: RetrievalBenchmark, chat: Chat, foreign: Sequence[Asked], set_name: str | None = None
+) -> Iterator[Sample]:
+    """Yield the samples of a chat's own questions and turns, and of questions of others.
+
+    Parameters:
+        set_name: the name of their set; None: that of the chat.
+    """
+    set_name = set_name or chat.set_name
     versions = {event["id"]: version for version, event in enumerate(chat.events, start=1)}
     for asked, is_foreign in [*((one, False) for one in chat.asked), *((one, True) for one in foreign)]:
         read = _inputs(bench, chat, asked, is_foreign=is_foreign)
         if read is None:
             continue
-        inputs, candidates = read
+        inputs, candidates, embedding = read
         gold = [] if is_foreign else [versions[id] for id in asked.gold if id in versions]
         yield Sample(
             chat=chat.name.removesuffix("-crop"),
-            set_name=chat.set_name,
+            set_name=set_name,
+            text=asked.query,
             is_turn=asked.is_turn,
             is_foreign=is_foreign,
             features=inputs.features,
             query=inputs.query,
+            embedding=embedding,
             gold=np.isin(candidates, gold),
             gold_count=len(gold),
         )
 
 
-def _inputs(
-    bench: RetrievalBenchmark, chat: Chat, asked: Asked, *, is_foreign: bool
-) -> tuple[ChoiceInputs, Sequence[int]] | None:
-    """Return the inputs of a question with the versions of the candidates; None when there is nothing to choose."""
+class _Read(NamedTuple):
+    """The inputs of a question, the versions of its candidates, and its embedding."""
+
+    inputs: ChoiceInputs
+    candidates: Sequence[int]
+    embedding: Vector
+
+
+def _inputs(bench: RetrievalBenchmark, chat: Chat, asked: Asked, *, is_foreign: bool) -> _Read | None:
+    """Return the inputs of a question; None when there is nothing to choose."""
     mode = "passive" if asked.is_turn else "active"
     fields = {
         "query": asked.query,
@@ -133,11 +179,11 @@ def _inputs(
     }
     request = RetrieveRequest.model_validate({name: value for name, value in fields.items() if value is not None})
 
-    def read(ranked: RankedEpisodes) -> tuple[ChoiceInputs, Sequence[int]] | None:
-        inputs = choice_inputs(ranked)
-        if inputs is None:
+    def read(ranked: RankedEpisodes) -> _Read | None:
+        inputs, semantics = choice_inputs(ranked), ranked.signals.semantics
+        if inputs is None or semantics is None:
             return None
         rows = ranked.candidates.rows[inputs.candidates]
-        return inputs, ranked.context.episodes.versions[rows].tolist()
+        return _Read(inputs, ranked.context.episodes.versions[rows].tolist(), semantics.embedding.vector)
 
     return bench.parts.retriever.rank(_conversation(chat).namespace, request, read, chat.visible(asked))

@@ -1,0 +1,57 @@
+"""Asks memory: a logit that tells whether a message asks for what is remembered, or for general knowledge.
+
+`when did i last change the oil` does, `how often should you change engine oil` does not. By words and by embedding.
+Trained by `ops/train/relevance`, whose README is the model card.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from io import BytesIO
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from recollect.projections.embeddings.token_codes import Vector
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+#: Characters of a message that are read; a longer one says more than it asks.
+_CHARS_MAX = 1_000
+
+
+class AsksLogit(NamedTuple):
+    """The weights of the logit."""
+
+    #: By word; a word without one is not read.
+    words: Mapping[str, float]
+    #: Of the embedding, shape (dimensions,).
+    embedding: Vector
+    bias: float
+
+    def of(self, text: str, embedding: Vector) -> float:
+        """Return the logit of a message: positive where it asks for what is remembered.
+
+        The weights of its words are divided by the square root of how many there are, so that long messages have no
+        greater logits.
+        """
+        known = [self.words[word] for word in words_of(text) if word in self.words]
+        return sum(known) / sqrt(len(known) or 1) + float(embedding @ self.embedding) + self.bias
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the distinct words and signs of a message, in lower case."""
+    return frozenset(_WORD.findall(text[:_CHARS_MAX].lower()))
+
+
+@cache
+def asks_logit() -> AsksLogit:
+    """Return the logit of the package."""
+    with np.load(BytesIO(files(__package__).joinpath("asks_weights.npz").read_bytes())) as arrays:
+        words: list[str] = bytes(arrays["words"]).decode().split("\n")
+        weights: list[float] = arrays["word_weights"].astype(float).tolist()
+        embedding: Vector = arrays["embedding"].astype(np.float32)
+        return AsksLogit(dict(zip(words, weights, strict=True)), embedding, float(arrays["bias"]))
