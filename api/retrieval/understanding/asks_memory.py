@@ -38,8 +38,8 @@ class AsksLogit(NamedTuple):
         The weights of its words are divided by the square root of how many there are, so that long messages have no
         greater logits.
         """
-        known = [self.words[word] for word in words_of(text) if word in self.words]
-        return sum(known) / sqrt(len(known) or 1) + float(embedding @ self.embedding) + self.bias
+        weights = [self.words[word] for word in words_of(text) if word in self.words]
+        return sum(weights) / sqrt(len(weights) or 1) + float(embedding @ self.embedding) + self.bias
 
 
 def words_of(text: str) -> frozenset[str]:
