@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
-from math import sqrt
+from math import fsum, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +38,9 @@ class AsksLogit(NamedTuple):
         The weights of its words are divided by the square root of how many there are, so that long messages have no
         greater logits.
         """
+        # `fsum` does not depend on the order of a set.
         weights = [self.words[word] for word in words_of(text) if word in self.words]
-        return sum(weights) / sqrt(len(weights) or 1) + float(embedding @ self.embedding) + self.bias
+        return fsum(weights) / sqrt(len(weights) or 1) + float(embedding @ self.embedding) + self.bias
 
 
 def words_of(text: str) -> frozenset[str]:
