@@ -56,12 +56,14 @@ def _not_needed(
 
 def answers(context: SearchContext, choice: Choice, matches: Sequence[KnowledgeMatch]) -> bool:
     """Return whether memory has an answer, in a message or in what is known; for a turn, whether a message helps."""
-    is_turn, given_min = _is_turn(context), context.settings.gate_answer_min
-    answer_min = (PASSIVE_ANSWER_MIN if is_turn else ANSWER_MIN) if given_min is None else given_min
-    if choice.answer >= answer_min:
-        return True
-    known_min = max(answer_min, 0.0 if choice.asks_memory else DOUBTFUL_ANSWER_MIN)
-    return not is_turn and any(match.probability >= known_min for match in matches if not match.required)
+    given_min = context.settings.gate_answer_min
+    if _is_turn(context):
+        return choice.answer >= (PASSIVE_ANSWER_MIN if given_min is None else given_min)
+    message_min, known_min = ANSWER_MIN, ANSWER_MIN if choice.asks_memory else DOUBTFUL_ANSWER_MIN
+    if given_min is not None:
+        message_min = known_min = given_min
+    probability = max((match.probability for match in matches if not match.required), default=0.0)
+    return choice.answer >= message_min or probability >= known_min
 
 
 def episode_items(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +74,8 @@ class AskLine(NamedTuple):
     writer: str
 
 
-def read_asks(*, held_out: bool) -> list[AskLine]:
+@cache
+def read_asks(*, held_out: bool) -> Sequence[AskLine]:
     """Return the lines of `asks/`: those of the held-out writers, or those of the others.
 
     Raises:
