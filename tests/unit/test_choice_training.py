@@ -48,6 +48,7 @@ def test_a_trained_network_gives_the_probabilities_of_the_product() -> None:
             text="where is it",
             is_turn=False,
             is_foreign=False,
+            is_near_general=False,
             features=chance.normal(size=(5, len(CANDIDATE_FEATURES))).astype(np.float32),
             query=chance.normal(size=len(QUERY_FEATURES)).astype(np.float32),
             embedding=np.zeros(384, np.float32),

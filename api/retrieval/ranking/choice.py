@@ -14,7 +14,7 @@ from recollect.projections.projection_settings import DEFAULT_MODEL
 
 #: The lowest probability of an answer: to a question, by messages or by knowledge; of what helps in a turn of a
 #: conversation.
-ANSWER_MIN = 0.17
+ANSWER_MIN = 0.15
 PASSIVE_ANSWER_MIN = 0.4
 #: The lowest probability of a fact, and of other knowledge, where a query does not ask for what is remembered; of any
 #: answer, where no model reads the query and it is worded as small talk, as a task, or without a topic.

@@ -35,6 +35,8 @@ _WEIGHTS = Path(choice_model.__file__).parent / "choice_weights.npz"
 #: Networks whose probabilities are averaged.
 _SEEDS = (1, 2)
 _SETS = ("chats", "crops", "locomo", "beam", "friendsqa", "everyday", GENERAL)
+#: How often a question of general knowledge that is near to its chat is trained on: there are few.
+_NEAR_GENERAL_TIMES = 4
 _FIRST = (1, 3, 5, 10)
 #: Shares of answers that may be lost by silence.
 _LOST = (0.01, 0.03, 0.05)
@@ -73,6 +75,7 @@ def main() -> None:
     lines = _embedded_lines()
     asks = fitted(messages_of(training, lines))
     training = with_logit_of_others(training, lines)
+    training += [sample for sample in training if sample.is_near_general] * (_NEAR_GENERAL_TIMES - 1)
     scales = Scales.of(training)
     weights = [weights_of(trained(training, scales, seed), scales) for seed in _SEEDS]
     stored = {f"{number}.{name}": value for number, part in enumerate(weights) for name, value in part.items()}
@@ -128,11 +131,18 @@ def _print_order(name: str, judged: Sequence[Judged]) -> None:
     print(f"{'':10} chosen: {100 * np.mean(chosen):.1f} % of the evidence in {np.mean(counts):.1f} messages")
 
 
+def _kind(sample: Sample) -> str:
+    """Return the kind of a question without an answer."""
+    if sample.is_near_general:
+        return "near general"
+    return "foreign" if sample.is_foreign else "near"
+
+
 def _print_silence(judged: Sequence[Judged]) -> None:
     """Print the share of questions without an answer under the threshold that loses some of the others."""
     answered = [one.answer for one in judged if one.sample.gold_count]
-    for kind, is_foreign in (("near", False), ("foreign", True)):
-        silent = [one.answer for one in judged if not one.sample.gold_count and one.sample.is_foreign == is_foreign]
+    for kind in ("near", "near general", "foreign"):
+        silent = [one.answer for one in judged if not one.sample.gold_count and _kind(one.sample) == kind]
         if answered and silent:
             thresholds = [float(np.quantile(answered, lost)) for lost in _LOST]
             shares = "  ".join(f"{100 * np.mean(np.array(silent) < at):.0f} % under {at:.2f}" for at in thresholds)

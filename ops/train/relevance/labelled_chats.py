@@ -15,7 +15,7 @@ CHATS = Path(__file__).parent / "chats"
 _ASKS = Path(__file__).parent / "asks"
 _HELD_OUT_ASKS = "held-out"
 _MESSAGE = re.compile(r"(?P<number>\d+) (?P<speaker>\S+) (?P<text>.*?)(?: ~ (?P<helps>-|[\d ,]+))?")
-_ASKED = re.compile(r"(?P<kind>[?!]) (?:\[(?P<speaker>[^\]]{1,30})\] )?(?P<query>.*) = (?P<gold>-|[\d ,]+)")
+_ASKED = re.compile(r"(?P<kind>[?!]) (?:\[(?P<speaker>[^\]]{1,30})\] )?(?P<query>.*) = (?P<gold>-|G|[\d ,]+)")
 _BOTS = ("b", "bot")
 #: Messages of the crops of chats, by turns: a memory is small at first.
 _CROP_MESSAGES = (4, 7, 11, 18)
@@ -33,6 +33,8 @@ class Asked:
     #: Ids of the messages that belong to the answer, or that help to reply; empty: none does.
     gold: tuple[str, ...]
     is_turn: bool = False
+    #: Whether general knowledge answers it, and it is near to what was said.
+    is_near_general: bool = False
     speaker: str | None = None
     #: The id of the message that is the turn; None: it comes after the last one.
     at: str | None = None
@@ -115,7 +117,8 @@ def _chat(file: Path) -> Chat:
             at, session = datetime.fromisoformat(line[2:18]).replace(tzinfo=UTC), session + 1
         elif match := _ASKED.fullmatch(line.rstrip()):
             is_turn, gold = match["kind"] == "!", _ids(file.stem, match["gold"])
-            asked.append(Asked(query=match["query"], gold=gold, is_turn=is_turn, speaker=match["speaker"]))
+            question = Asked(query=match["query"], gold=gold, is_turn=is_turn, speaker=match["speaker"])
+            asked.append(replace(question, is_near_general=match["gold"] == "G"))
         elif match := _MESSAGE.fullmatch(line.rstrip()):
             at += timedelta(minutes=1)
             payload = {"role": "assistant" if match["speaker"] in _BOTS else "user", "text": match["text"]}

@@ -45,6 +45,8 @@ class Sample:
     is_turn: bool
     #: Whether the question is one of another chat, or of general knowledge.
     is_foreign: bool
+    #: As in `Asked`.
+    is_near_general: bool
     #: Shape (candidates, `CANDIDATE_FEATURES`), and (`QUERY_FEATURES`,).
     features: Vector
     query: Vector
@@ -152,6 +154,7 @@ def _samples(
             text=asked.query,
             is_turn=asked.is_turn,
             is_foreign=is_foreign,
+            is_near_general=asked.is_near_general,
             features=inputs.features,
             query=inputs.query,
             embedding=embedding,
