@@ -148,7 +148,7 @@ def _message(id: str, payload: dict[str, Any], at: datetime, session: str) -> di
 
 
 def crop_of(chat: Chat, number: int) -> Chat:
-    """Return some consecutive messages of a chat, with what they answer and some questions that they do not."""
+    """Return some consecutive messages of a chat, with what they answer, and questions that they do not."""
     chance = random.Random(chat.name)
     size = _CROP_MESSAGES[number % len(_CROP_MESSAGES)]
     start = chance.randrange(max(1, len(chat.events) - size))
@@ -160,5 +160,6 @@ def crop_of(chat: Chat, number: int) -> Chat:
     answered = [one for one in inside if one.gold and not one.is_turn]
     others = [replace(one, gold=()) for one in questions if ids.isdisjoint(one.gold)]
     unanswered = chance.sample(others, min(_CROP_UNANSWERED, len(others)))
-    asked = [*answered, *unanswered, *turns]
+    general = [one for one in chat.asked if one.is_near_general]
+    asked = [*answered, *unanswered, *general, *turns]
     return Chat(name=f"{chat.name}-crop", set_name="crops", events=events, asked=asked)
