@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -147,22 +147,27 @@ def _meant(
 ) -> Sequence[SpokenMessage]:
     """Return the speaker's own messages that a request names; the message itself where it takes back what it says."""
     if request.previous:
-        return [message] if request.follows else [it for it in own if it.session_id == message.session_id][-1:]
+        return [message] if request.said else [it for it in own if it.session_id == message.session_id][-1:]
     # `Walter died. Please forget everything about him.`
     names = request.text if model().content(request.text) or not _PERSON.search(request.text) else request.before
     if of_name := _of_name(names, own, before, is_only=names == request.text):
         return of_name
     replies = dict(_replies(before, message.speaker))
 
+    # `Did 900 in cash. Scrub the cash job` may name what stands before it in its own message.
+    own_and_said = [*own, replace(message, text=request.said)] if request.said else own
+
     def named(text: str) -> list[SpokenMessage]:
-        return _named(text, request.odds, own, replies, encoders, similarities_to)
+        among = own_and_said if text == request.text else own
+        of_text = _named(text, request.odds, among, replies, encoders, similarities_to)
+        return [message if it.id == message.id else it for it in of_text]
 
     # `Forget my loan and my nephew`: what each thing names goes, also where the whole is not clear.
     apart = [it for text in _things(request.text, own) for it in named(text)]
     for text in (request.text, *(() if apart else request.around)):
         if of_text := [*named(text), *apart]:
             return of_text
-    takes_back = request.follows and request.odds >= _TAKES_BACK_MIN and not model().content(request.text)
+    takes_back = request.said and request.odds >= _TAKES_BACK_MIN and not model().content(request.text)
     return [message] if takes_back else []
 
 

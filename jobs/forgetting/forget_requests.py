@@ -62,8 +62,8 @@ class ForgetRequest:
     before: str = ""
     #: Whether the statement just before is meant: `forget what I just said`.
     previous: bool = False
-    #: Whether a statement stands before it in its message.
-    follows: bool = False
+    #: What stands before it in its message.
+    said: str = ""
     #: Log odds that it asks for anything.
     odds: float
     #: Whether it is carried out when what it names is clear; else it is answered with candidates.
@@ -83,7 +83,7 @@ def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None
     """
     sentences = _sentences(own_words(text[:_TEXT_CHARS_MAX], speaker))
     requests: dict[str, ForgetRequest] = {}
-    says = False
+    said: list[str] = []
     for place, sentence in enumerate(sentences):
         if sentence in requests:
             continue
@@ -100,11 +100,12 @@ def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None
                     ),
                     before="".join(before),
                     previous=is_previous,
-                    follows=says,
+                    said=" ".join(said),
                     odds=_log_odds(asks),
                     is_sure=read_pairs is None or asks >= _SURE_MIN,
                 )
-        says = says or not _is_empty(sentence)
+        if not _is_empty(sentence):
+            said.append(sentence)
     return [*requests.values()]
 
 

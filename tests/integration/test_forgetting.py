@@ -183,6 +183,14 @@ def test_a_statement_is_taken_back_in_its_own_message(memory: Recollect) -> None
     assert "72,000" in shown(memory)
 
 
+def test_a_request_names_what_its_own_message_says_before_it(memory: Recollect) -> None:
+    tell(memory)
+    said = "The padlock on the shed is a Squire and Ben has the spare key. Actually nah, forget the padlock."
+    assert {item["id"] for item in turn(memory, said, id="named").forgotten} == {"named"}
+    assert "Squire" not in shown(memory)
+    assert "72,000" in shown(memory)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -95,11 +95,11 @@ def test_the_sentences_around_a_request_may_name_what_it_means() -> None:
     assert request.around == ("It is about my test results. Please delete that from your memory.",)
 
 
-def test_a_request_after_a_statement_follows_it() -> None:
+def test_a_request_has_what_is_said_before_it_in_its_message() -> None:
     [alone] = forget_requests("Hi! Please forget my salary.", "Ann")
-    assert not alone.follows
+    assert alone.said == ""
     [request] = forget_requests("We moved to Rome with three cats. Please forget that.", "Ann")
-    assert request.follows
+    assert request.said == "We moved to Rome with three cats."
 
 
 def test_a_statement_next_to_a_request_stays() -> None:
