@@ -217,7 +217,7 @@ def _events(
     if answer is not None and not answer.is_user and _repeats(answer.text, messages.values()):
         messages[answer.id] = answer
     embed = reading_embed(context.vectors().embedder, waits=waits)
-    rest = "" if message.id in messages else _rest(message.text, requests, [*messages.values()], embed)
+    rest = _rest(message.text, requests, [*messages.values()], embed)
     has_turns = "turns" in orjson.loads(event.payload)
     if not (rest and has_turns):
         # Of a message with the words of several, none can be left out.

@@ -122,6 +122,8 @@ def matching_messages(
 ) -> dict[str, SpokenMessage]:
     """Return the messages that a request of `message` names, by id; none when it is not clear.
 
+    Of `message` itself, it has the words that are named.
+
     Parameters:
         before: the messages before it, oldest first.
         encoders: None: a sentence must have all words of the request.
@@ -160,15 +162,21 @@ def _meant(
     def named(text: str) -> list[SpokenMessage]:
         among = own_and_said if text == request.text else own
         of_text = _named(text, request.odds, among, replies, encoders, similarities_to)
-        return [message if it.id == message.id else it for it in of_text]
+        return [_named_part(it, request, encoders) if it.id == message.id else it for it in of_text]
 
     # `Forget my loan and my nephew`: what each thing names goes, also where the whole is not clear.
     apart = [it for text in _things(request.text, own) for it in named(text)]
     for text in (request.text, *(() if apart else request.around)):
         if of_text := [*named(text), *apart]:
             return of_text
-    takes_back = request.said and request.odds >= _TAKES_BACK_MIN and not model().content(request.text)
-    return [message] if takes_back else []
+    names_nothing = request.odds >= _TAKES_BACK_MIN and not model().content(request.text)
+    return [message] if request.said and names_nothing else []
+
+
+def _named_part(said: SpokenMessage, request: ForgetRequest, encoders: Encoders | None) -> SpokenMessage:
+    """Return what a request names of what stands before it in its message, which has other news as well."""
+    places = named_texts(request.text, request.odds, said.sentences, [said.id] * len(said.sentences), encoders)
+    return replace(said, text=" ".join(said.sentences[place] for place in places) or said.text)
 
 
 def likeliest_messages(

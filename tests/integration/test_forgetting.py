@@ -183,6 +183,14 @@ def test_a_statement_is_taken_back_in_its_own_message(memory: Recollect) -> None
     assert "72,000" in shown(memory)
 
 
+def test_other_news_of_a_message_that_takes_something_back_stays(memory: Recollect) -> None:
+    tell(memory)
+    said = "The flat in Totterdown costs 1100 a month. My ex lives two doors down. Actually drop that bit about the ex."
+    assert {item["id"] for item in turn(memory, said, id="flat").forgotten} == {"flat"}
+    assert "two doors" not in shown(memory)
+    assert "1100 a month" in shown(memory)
+
+
 def test_a_request_names_what_its_own_message_says_before_it(memory: Recollect) -> None:
     tell(memory)
     said = "The padlock on the shed is a Squire and Ben has the spare key. Actually nah, forget the padlock."

@@ -35,7 +35,8 @@ _WEIGHTS = Path(choice_model.__file__).parent / "choice_weights.npz"
 #: Networks whose probabilities are averaged.
 _SEEDS = (1, 2)
 _SETS = ("chats", "crops", "locomo", "beam", "friendsqa", "everyday", GENERAL)
-#: How often a question of general knowledge that is near to its chat is trained on: there are few.
+#: How often a question of general knowledge that is near to its chat is trained on: there are few. Those of crops once,
+#: since most of them are not near to the messages that the crop has.
 _NEAR_GENERAL_TIMES = 4
 _FIRST = (1, 3, 5, 10)
 #: Shares of answers that may be lost by silence.
@@ -75,7 +76,7 @@ def main() -> None:
     lines = _embedded_lines()
     asks = fitted(messages_of(training, lines))
     training = with_logit_of_others(training, lines)
-    training += [sample for sample in training if sample.is_near_general] * (_NEAR_GENERAL_TIMES - 1)
+    training += [it for it in training if it.is_near_general and it.set_name == "chats"] * (_NEAR_GENERAL_TIMES - 1)
     scales = Scales.of(training)
     weights = [weights_of(trained(training, scales, seed), scales) for seed in _SEEDS]
     stored = {f"{number}.{name}": value for number, part in enumerate(weights) for name, value in part.items()}
