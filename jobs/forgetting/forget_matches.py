@@ -148,8 +148,8 @@ def _meant(
     similarities_to: SimilaritiesTo | None,
 ) -> Sequence[SpokenMessage]:
     """Return the speaker's own messages that a request names; the message itself where it takes back what it says."""
-    if request.previous:
-        return [message] if request.said else [it for it in own if it.session_id == message.session_id][-1:]
+    if request.previous and not request.said:
+        return [it for it in own if it.session_id == message.session_id][-1:]
     # `Walter died. Please forget everything about him.`
     names = request.text if model().content(request.text) or not _PERSON.search(request.text) else request.before
     if of_name := _of_name(names, own, before, is_only=names == request.text):
@@ -169,8 +169,8 @@ def _meant(
     for text in (request.text, *(() if apart else request.around)):
         if of_text := [*named(text), *apart]:
             return of_text
-    names_nothing = request.odds >= _TAKES_BACK_MIN and not model().content(request.text)
-    return [message] if request.said and names_nothing else []
+    takes_back = request.previous or (request.odds >= _TAKES_BACK_MIN and not model().content(request.text))
+    return [message] if request.said and takes_back else []
 
 
 def _named_part(said: SpokenMessage, request: ForgetRequest, encoders: Encoders | None) -> SpokenMessage:

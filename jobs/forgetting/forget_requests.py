@@ -88,10 +88,11 @@ def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None
         if sentence in requests:
             continue
         before, after = sentences[:place][-1:], sentences[place + 1 :][:1]
-        asks, is_previous = _asks("".join(before), sentence, read_pairs)
+        asks = _asks("".join(before), sentence, read_pairs)
         if asks >= (ASKS_BY_WORDS_MIN if read_pairs is None else _ASKS_MIN):
-            asking, keeps = ([sentence], False) if is_previous else request_parts(sentence, _asks_alone)
+            asking, keeps = request_parts(sentence, _asks_alone)
             for part in asking:
+                first = sentence[: max(sentence.find(part), 0)]
                 wider = [*before, part] if before else [], [part, *after] if after else []
                 requests[part] = ForgetRequest(
                     text=part,
@@ -99,8 +100,8 @@ def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None
                         " ".join(it) for it in ([sentence] if part != sentence and not keeps else [], *wider) if it
                     ),
                     before="".join(before),
-                    previous=is_previous,
-                    said=" ".join(said),
+                    previous=_means_previous(part),
+                    said=" ".join(said if _is_empty(first) else [*said, first.strip()]),
                     odds=_log_odds(asks),
                     is_sure=read_pairs is None or asks >= _SURE_MIN,
                 )
@@ -113,20 +114,26 @@ def _asks_alone(part: str) -> bool:
     return asks_by_words(part) >= ASKS_BY_WORDS_MIN
 
 
-def _asks(before: str, sentence: str, read_pairs: ReadPairs | None) -> tuple[float, bool]:
-    """Return the probability that a sentence asks to forget, and whether it means what was said just before.
+def _means_previous(part: str) -> bool:
+    """Return whether a part that asks means what was said just before it, rather than what it names."""
+    _, named, previous = model().asks(part).tolist()
+    return previous > named
+
+
+def _asks(before: str, sentence: str, read_pairs: ReadPairs | None) -> float:
+    """Return the probability that a sentence asks to forget.
 
     Parameters:
         before: the sentence before it in its message.
     """
     if asks_by_words(sentence) < _GATE_MIN:
-        return 0.0, False
-    nothing, named, previous = model().asks(sentence).tolist()
+        return 0.0
+    nothing = float(model().asks(sentence)[0])
     if read_pairs is None:
-        return 1 - nothing, previous > named
+        return 1 - nothing
     read = model().asks_by_pair((before, sentence), read_pairs)
     odds = _WORDS_SHARE * _log_odds(1 - nothing) + (1 - _WORDS_SHARE) * read
-    return 1 / (1 + math.exp(-odds)), previous > named
+    return 1 / (1 + math.exp(-odds))
 
 
 def _log_odds(probability: float) -> float:

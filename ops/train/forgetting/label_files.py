@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from recollect.jobs.extraction.change_features import stems_of
 from recollect.jobs.extraction.clause_features import word_forms
 from recollect.jobs.forgetting.forget_requests import asks_by_words
 from recollect.projections.text.sentences import split_sentences
@@ -301,6 +303,9 @@ def asked_sentences(given: Path) -> Iterator[tuple[str, str, int]]:
         for way in chance.sample(ways, 6):
             text = written(way[3:].replace("{X}", name), chance)
             yield "previous " + name, typed(text, chance, is_request=True), 2
+    for text, label in take_backs():
+        yield "take-back " + text, text, label
+        yield "take-back " + text, typed(written(text, chance, 1), chance, is_request=True), label
     for text, label in reports("reports"):
         yield "report " + text, text, label
         yield "report " + text, typed(written(text, chance, 1), chance, is_request=label > 0), label
@@ -379,6 +384,19 @@ def reports(name: str) -> Iterator[tuple[str, int]]:
     """Yield reports of what is gone, which have no subject, and short requests with the same verbs, from a file."""
     for line in lines(f"{name}.txt"):
         yield line[2:], int(line[0])
+
+
+def take_backs() -> Iterator[tuple[str, int]]:
+    """Yield the last sentence of the last message of each chat, which asks, and which of `ASKS` it is.
+
+    It means what was said just before where its message is to be forgotten and has none of its words.
+    """
+    for name in ("take-backs", "take-backs-2"):
+        for asked, label in pairwise(lines(f"{name}.txt")):
+            if asked.startswith("! "):
+                *said, request = split_sentences(asked[2:])
+                is_previous = label == "= SELF" and stems_of(request).isdisjoint(stems_of(" ".join(said)))
+                yield request, 2 if said and is_previous else 1
 
 
 def voices(*, held_out: bool) -> Iterator[Scene]:
