@@ -35,12 +35,14 @@ def first_inputs(inputs: Floats) -> Floats:
     return np.concatenate([inputs, places], axis=1).astype(np.float32)
 
 
-def odds_inputs(inputs: Floats, encoder: Floats) -> Floats:
+def odds_inputs(inputs: Floats, encoder: Floats, is_plain: Bools) -> Floats:
     """Return the inputs of the second logit.
 
     Parameters:
         inputs: as in `first_inputs`.
         encoder: the probability of a change of each statement; NaN for a statement that the encoder does not read.
+        is_plain: which statements have a predicate of their own; the encoder is right more often about these than about
+            the words of a speaker.
     """
     by_encoder: Floats = np.nan_to_num(np.log(encoder + _LEAST) - np.log(1 - encoder + _LEAST), nan=_UNREAD)
     place = np.argsort(np.argsort(-by_encoder, kind="stable"), kind="stable")
@@ -50,6 +52,8 @@ def odds_inputs(inputs: Floats, encoder: Floats) -> Floats:
         by_encoder - _best_other(by_encoder),
         np.full(len(encoder), by_encoder.max()),
         np.full(len(encoder), np.log1p(np.exp(by_encoder).sum())),
+        is_plain,
+        is_plain * by_encoder,
     ]
     return np.concatenate([first_inputs(inputs), np.stack(columns, axis=1)], axis=1).astype(np.float32)
 
@@ -59,9 +63,9 @@ def first_odds(inputs: Floats, is_rule: Bools, *, has_vectors: bool) -> Floats:
     return _probabilities("first" if has_vectors else "words", first_inputs(inputs), is_rule)
 
 
-def odds(inputs: Floats, encoder: Floats, is_rule: Bools) -> Floats:
+def odds(inputs: Floats, encoder: Floats, is_rule: Bools, is_plain: Bools) -> Floats:
     """Return the probability of a change of each statement; parameters as in `odds_inputs`."""
-    return _probabilities("odds", odds_inputs(inputs, encoder), is_rule)
+    return _probabilities("odds", odds_inputs(inputs, encoder, is_plain), is_rule)
 
 
 def _probabilities(name: str, inputs: Floats, is_rule: Bools) -> Floats:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.change_features import Read, pair_features, prior_text, read_of, stems_of
 from recollect.jobs.extraction.change_odds import first_odds, odds
 from recollect.jobs.extraction.statement_reader import HEADS, ReadClause, read_clauses
@@ -66,6 +67,11 @@ class Pairs(NamedTuple):
     def is_rule(self) -> NDArray[np.bool_]:
         """Return which statements are preferences, shape (n,)."""
         return np.array([prior.is_preference for prior in self.own], np.bool_)
+
+    @property
+    def is_plain(self) -> NDArray[np.bool_]:
+        """Return which statements are facts with a predicate of their own, not the words of a speaker, shape (n,)."""
+        return np.array([prior.predicate not in ("", SAYS) for prior in self.own], np.bool_)
 
 
 def compare(
@@ -128,7 +134,7 @@ def compared(pairs: Pairs, by_encoder: Callable[[Sequence[tuple[str, str]]], Flo
             relations[places] = by_encoder([(embedded_text(pairs.own[place]), pairs.sentence) for place in places])
             read = np.full(len(is_rule), np.nan, np.float32)
             read[places] = relations[places, CHANGES].sum(axis=1)
-            probabilities[places] = odds(pairs.inputs, read, is_rule)[places]
+            probabilities[places] = odds(pairs.inputs, read, is_rule, pairs.is_plain)[places]
     likeliest: list[int] = relations[:, CHANGES].argmax(axis=1).tolist()
     names = [RELATIONS[CHANGES][place] for place in likeliest]
     return [Compared(*row) for row in zip(pairs.own, names, probabilities.tolist(), strict=True)]

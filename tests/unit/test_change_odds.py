@@ -28,7 +28,7 @@ def _pairs(statements: Sequence[str] = _STATEMENTS) -> Pairs:
 
 def _odds(*encoder: float) -> Floats:
     pairs = _pairs(_STATEMENTS[: len(encoder)])
-    return odds(pairs.inputs, np.array(encoder, np.float32), pairs.is_rule)
+    return odds(pairs.inputs, np.array(encoder, np.float32), pairs.is_rule, pairs.is_plain)
 
 
 def test_the_words_alone_choose_the_statement_that_is_most_likely_changed() -> None:

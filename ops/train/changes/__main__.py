@@ -30,6 +30,8 @@ from recollect.projections.projection_settings import CHANGES_MODEL
 _HELD_OUT_VOICES = FOLDER.parent / "held-out"
 #: First letters of the voices of the third held-out file, which the reading encoder is trained on.
 _READ_VOICES = "fgh"
+#: First letters of the voices that the second logit is fitted to; the encoder is not trained on them.
+_ODDS_VOICES = "odds-"
 #: First letters of the chats with slips that the second logit is fitted to; the encoder is trained on the others.
 _ODDS_SLIPS = ("c-", "g-")
 #: Times that the pairs of lives are seen in an epoch of the encoder.
@@ -40,6 +42,7 @@ class Read(NamedTuple):
     """The sentences that are trained on, and those that are held out."""
 
     voices: list[LabelledPairs]
+    odds_voices: list[LabelledPairs]
     #: Made of voices: in other words, and beside other statements.
     variants: list[LabelledPairs]
     coexisting: list[LabelledPairs]
@@ -58,16 +61,19 @@ class Read(NamedTuple):
     def odds_sentences(self) -> list[LabelledPairs]:
         """Return the sentences besides the chats that the second logit is fitted to."""
         slips = [it for it in self.slips if it.source.startswith(_ODDS_SLIPS)]
-        return [*slips, *self.lives, *(it for it in self.given if it.source not in GIVEN_HELD_OUT)]
+        return [*self.odds_voices, *slips, *self.lives, *(it for it in self.given if it.source not in GIVEN_HELD_OUT)]
 
 
 def read_sentences(given: Path, embedder: SentenceEmbedder) -> Read:
     """Return all sentences; the product reads the conversations, with the weights of the package."""
-    scenarios = [*read_scenarios()]
+    labelled = [*read_scenarios()]
+    scenarios = [it for it in labelled if not it.voice.startswith(_ODDS_VOICES)]
+    of_odds = [it for it in labelled if it.voice.startswith(_ODDS_VOICES)]
     held_out = [it for it in read_scenarios(_HELD_OUT_VOICES) if it.voice[0] not in _READ_VOICES]
     of_given = given_chats(given)
     return Read(
         voices=[*pairs_of_voices(scenarios, embedder)],
+        odds_voices=[*pairs_of_voices(of_odds, embedder)],
         variants=[*pairs_of_voices([*variants(scenarios, 1)], embedder)],
         coexisting=[*pairs_of_voices([*coexisting(scenarios, 1)][::2], embedder)],
         lives=lives(held_out=False),
@@ -84,16 +90,19 @@ def read_sentences(given: Path, embedder: SentenceEmbedder) -> Read:
     )
 
 
-def fit_first(read: Read, seen: Callable[[Rows], Rows], title: str) -> tuple[Logit, Logit]:
+def fit_first(
+    read: Read, seen: Callable[[Rows], Rows], title: str, voices: Sequence[LabelledPairs] = ()
+) -> tuple[Logit, Logit]:
     """Return the first logit of statements and of rules; of rules, few conversations have a change.
 
     Parameters:
         seen: returns what is seen of the rows.
+        voices: the voices that the logit of statements is fitted to, besides conversations.
     """
     sentences = [*read.chats, *read.slips, *read.lives, *(it for it in read.given if it.source not in GIVEN_HELD_OUT)]
     logits: list[Logit] = []
     for rules in (False, True):
-        rows = first_rows([*read.voices, *sentences] if rules else sentences, rules=rules)
+        rows = first_rows([*(read.voices if rules else voices), *sentences], rules=rules)
         logits.append(fitted(seen(rows)))
         held_out = {name: seen(first_rows(it, rules=rules)) for name, it in read.held_out.items()}
         report_held_out(f"{title}, rules" if rules else title, logits[-1], held_out)
@@ -131,7 +140,9 @@ def main() -> None:
     arguments = parser.parse_args()
     embedder = default_embedder()
     read = read_sentences(arguments.given, embedder)
-    first, words = fit_first(read, lambda rows: rows, "first"), fit_first(read, by_words, "first by words")
+    first = fit_first(read, lambda rows: rows, "first")
+    # Without the encoder, nothing that was trained on the voices is read.
+    words = fit_first(read, by_words, "first by words", [*read.voices, *read.odds_voices])
     if arguments.odds:
         reader = pair_reader(CHANGES_MODEL, embedder)
         if reader is None:

@@ -73,14 +73,16 @@ def odds_rows(sentences: Sequence[LabelledPairs], first: Sequence[Logit], read: 
         first: the first logit, of statements and of rules.
         read: the encoder.
     """
-    places = [first_probabilities(it, first) >= READ_MIN for it in sentences]
+    chosen = [(it, first_probabilities(it, first) >= READ_MIN) for it in sentences]
+    chosen = [(it, some) for it, some in chosen if (some & (it.pairs.is_rule == rules)).any()]
+    sentences, places = [it for it, _ in chosen], [some for _, some in chosen]
     texts = [it.texts(place) for it, some in zip(sentences, places, strict=True) for place in _numbers(some)]
     changes = (change for some in groups(texts) for change in read(some)[:, CHANGES].sum(axis=1).tolist())
     inputs: list[Floats] = []
     for it, some in zip(sentences, places, strict=True):
         encoder = np.full(len(some), np.nan, np.float32)
         encoder[some] = [next(changes) for _ in range(int(some.sum()))]
-        inputs.append(odds_inputs(it.pairs.inputs, encoder))
+        inputs.append(odds_inputs(it.pairs.inputs, encoder, it.pairs.is_plain))
     kept = [some & (it.pairs.is_rule == rules) for it, some in zip(sentences, places, strict=True)]
     return _rows(sentences, inputs, kept)
 
