@@ -39,7 +39,8 @@ def profile(context: SearchContext, is_requested: Callable[[KnowledgeItem], bool
         is_requested: whether the request allows the kind, the time and the metadata of an item.
     """
     query, request = context.query, context.request
-    is_asked = query.intent.overview and not query.has_topic and not query.time_ranges and not query.entities
+    is_of_participant = query.intent.overview and bool(query.participants) and not query.has_topic
+    is_asked = query.asks_profile or (is_of_participant and not query.time_ranges and not query.entities)
     if not is_asked or request.mode != "active" or request.kinds is not None or request.session_id is not None:
         return []
     people = query.participant_names or {speakers_of(context).asker or ""}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.foreign_questions import foreign_stop_words, names_topic
+from recollect.api.retrieval.understanding.profile_questions import asks_for_profile
 from recollect.api.retrieval.understanding.question_extraction import extract_question
 from recollect.api.retrieval.understanding.question_intent import (
     QuestionIntent,
@@ -86,6 +87,8 @@ class Query:
     #: Whether `scope` was still to come.
     upcoming: bool
     intent: QuestionIntent
+    #: Whether it asks for what is known of its asker in general.
+    asks_profile: bool
     #: Whether the query is German, so that its words get German stems.
     german: bool
     #: Whether the query has no content words and was extended by the last turns of the session.
@@ -213,6 +216,7 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
         names_year=scope is not None and _YEAR.search(scope.text) is not None,
         upcoming=times.upcoming,
         intent=question_intent(read.unextended),
+        asks_profile=asks_for_profile(read.unextended),
         german=read.german,
         continued=read.continued,
         without_topic=not read.has_content and not read.continued and not _STOP_WORDS.issuperset(words),

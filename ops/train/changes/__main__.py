@@ -90,19 +90,16 @@ def read_sentences(given: Path, embedder: SentenceEmbedder) -> Read:
     )
 
 
-def fit_first(
-    read: Read, seen: Callable[[Rows], Rows], title: str, voices: Sequence[LabelledPairs] = ()
-) -> tuple[Logit, Logit]:
+def fit_first(read: Read, seen: Callable[[Rows], Rows], title: str) -> tuple[Logit, Logit]:
     """Return the first logit of statements and of rules; of rules, few conversations have a change.
 
     Parameters:
         seen: returns what is seen of the rows.
-        voices: the voices that the logit of statements is fitted to, besides conversations.
     """
     sentences = [*read.chats, *read.slips, *read.lives, *(it for it in read.given if it.source not in GIVEN_HELD_OUT)]
     logits: list[Logit] = []
     for rules in (False, True):
-        rows = first_rows([*(read.voices if rules else voices), *sentences], rules=rules)
+        rows = first_rows([*read.voices, *sentences] if rules else sentences, rules=rules)
         logits.append(fitted(seen(rows)))
         held_out = {name: seen(first_rows(it, rules=rules)) for name, it in read.held_out.items()}
         report_held_out(f"{title}, rules" if rules else title, logits[-1], held_out)
@@ -140,9 +137,7 @@ def main() -> None:
     arguments = parser.parse_args()
     embedder = default_embedder()
     read = read_sentences(arguments.given, embedder)
-    first = fit_first(read, lambda rows: rows, "first")
-    # Without the encoder, nothing that was trained on the voices is read.
-    words = fit_first(read, by_words, "first by words", [*read.voices, *read.odds_voices])
+    first, words = fit_first(read, lambda rows: rows, "first"), fit_first(read, by_words, "first by words")
     if arguments.odds:
         reader = pair_reader(CHANGES_MODEL, embedder)
         if reader is None:
