@@ -42,10 +42,8 @@ class FindChanges(Protocol):
 
 #: From these probabilities on, a statement, and a rule, is replaced, ended or corrected. A wrong ending is worse than a
 #: missed one, which is a doubt: of held-out voices and conversations 185 pairs have it, 167 of them changes; from .5 on
-#: 445 of 579. `ops/train/changes` has the figures.
-_SURE, _RULE_SURE = 0.8, 0.5
-#: The same where no encoder reads the pair: appointments with two people, in the same words, have .87.
-_SURE_BY_WORDS, _RULE_SURE_BY_WORDS = 0.9, 0.6
+#: 445 of 579. `ops/train/changes` has the figures. The third: of rules, where no encoder reads the pair.
+_SURE, _RULE_SURE, _RULE_SURE_BY_WORDS = 0.8, 0.5, 0.6
 #: From this probability on a change of a statement is a doubt: of 602 such pairs of these 385 are a change. The second:
 #: of the rule that a sentence most likely changes, shown in every turn with that sentence.
 _DOUBTFUL, _RULE_DOUBTFUL = 0.4, 0.25
@@ -115,11 +113,11 @@ def find_changes(
         read: as in `compare`.
         read_pairs: as in `compare`.
     """
-    sure, rule_sure = (_SURE_BY_WORDS, _RULE_SURE_BY_WORDS) if read_pairs is None else (_SURE, _RULE_SURE)
+    rule_sure = _RULE_SURE_BY_WORDS if read_pairs is None else _RULE_SURE
     likely = _likely_changes(compare(sentence, speaker, before, vectors, read, read_pairs))
     if read_pairs is None:
         likely = [_by_number(it, sentence) for it in likely]
-    changes = [it for it in likely if it.probability >= (rule_sure if _is_rule(it.prior) else sure)][:_CHANGED_MAX]
+    changes = [it for it in likely if it.probability >= (rule_sure if _is_rule(it.prior) else _SURE)][:_CHANGED_MAX]
     # By words alone, `the shop is open again` brings a rule into doubt.
     doubts = [] if read_pairs is None else [it for it in likely if it not in changes and _is_doubt(it, likely, read)]
     items = [*_of_rules(changes, sentence, speaker, read)]

@@ -14,6 +14,7 @@ from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.jobs.extraction.changes import FindChanges, find_changes, plain_correction, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
+from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.future_statements import until_its_day
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
@@ -422,7 +423,7 @@ def _changes(
 ) -> Iterator[ExtractedItem]:
     """Yield what the sentence changes of what its speaker said before.
 
-    The comparison reads itself what is reported, hypothetical or in doubt; the patterns of corrections do not.
+    The comparison reads itself what is reported, hypothetical or in doubt; the patterns do not.
     """
     if not any(prior.speaker == message.speaker for prior in before):
         return
@@ -443,3 +444,7 @@ def _changes(
     correction = plain_correction(own, stated)
     if correction is not None:
         yield ExtractedItem(correction[0], correction[1] | source)
+        return
+    for item in find_endings(own, stated[-1] if stated else None):
+        subject = {"subject": _subject(message.speaker, item.pop("who"), before)}
+        yield ExtractedItem("endings", subject | item | source)

@@ -174,8 +174,9 @@ def _meant(
     for text in (request.text, *(() if apart else request.around)):
         if of_text := [*named(text), *apart]:
             return of_text
-    takes_back = request.previous or (request.odds >= _TAKES_BACK_MIN and not model().content(request.text))
-    return [message] if request.said and takes_back and states_something(request.said) else []
+    names_nothing = request.odds >= _TAKES_BACK_MIN and not model().content(request.text)
+    takes_back = names_nothing or (request.previous and states_something(request.said))
+    return [message] if request.said and takes_back else []
 
 
 def _named_part(said: SpokenMessage, request: ForgetRequest, encoders: Encoders | None) -> SpokenMessage:

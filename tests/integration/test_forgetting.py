@@ -119,7 +119,7 @@ def test_a_name_takes_along_what_goes_on_with_other_names_after_the_pronoun(memo
     )
     memory.append("a", [said("My daughter Celine lives in Bath with her partner Dom."), said("she brings lemon cake")])
     turn(memory, "delete everything about Tobias")
-    turn(memory, "forget Dom please")
+    turn(memory, "please forget Dom")
     memory.settle("a")
     everything = shown(memory)
     assert not any(word in everything for word in ("Tobias", "Hull", "Muffin", "Dom"))
