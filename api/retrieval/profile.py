@@ -43,7 +43,7 @@ def profile(context: SearchContext, is_requested: Callable[[KnowledgeItem], bool
     is_asked = query.asks_profile or (is_of_participant and not query.time_ranges and not query.entities)
     if not is_asked or request.mode != "active" or request.kinds is not None or request.session_id is not None:
         return []
-    people = query.participant_names or {speakers_of(context).asker or ""}
+    people = {speakers_of(context).asker or ""} if query.asks_profile else query.participant_names
     statements = [item for item in _of_people(context, {normalised(name) for name in people}) if is_requested(item)]
     if len(statements) < _STATEMENTS_MIN:
         return []

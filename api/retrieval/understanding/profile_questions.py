@@ -6,12 +6,12 @@ A logit over the words of the question and their parts; `ops/train/profile_quest
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
+from recollect.events.intake.code_numbers import probability
 from recollect.projections.text.sentences import split_sentences
 
 #: The probability from which a question is answered with a profile: see the model card.
@@ -25,14 +25,14 @@ _WORD = re.compile(r"[^\W_]{1,40}(?:['’][^\W\d_]{1,10})?|[?!.,:\"“”]")
 
 def asks_for_profile(question: str) -> bool:
     """Return whether a question, or one of its sentences, asks for what is known of its asker in general."""
+    probabilities = (probability(inputs, _weights()) for part in parts_of(question) if (inputs := {*inputs_of(part)}))
+    return any(it >= ASKED_MIN for it in probabilities)
+
+
+def parts_of(question: str) -> set[str]:
+    """Return what is read of a question: the whole and each sentence."""
     text = question[:_CHARS_MAX]
-    return any(_probability({*inputs_of(part)}) >= ASKED_MIN for part in {text.strip(), *split_sentences(text)})
-
-
-def _probability(inputs: set[str]) -> float:
-    weights = _weights()
-    odds = sum(weights.get(name, 0.0) for name in inputs)
-    return 1 / (1 + math.exp(-odds)) if inputs else 0.0
+    return {text.strip(), *split_sentences(text)}
 
 
 def inputs_of(question: str) -> Iterator[str]:

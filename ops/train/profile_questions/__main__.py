@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.api.retrieval import understanding
-from recollect.api.retrieval.understanding.profile_questions import ASKED_MIN, inputs_of
+from recollect.api.retrieval.understanding.profile_questions import ASKED_MIN, inputs_of, parts_of
 
 _TRAIN = Path(__file__).parents[1]
 sys.path += [str(_TRAIN / "relevance"), str(_TRAIN / "codes")]
@@ -52,7 +52,7 @@ def fitted(examples: Sequence[tuple[str, bool]]) -> Any:
 
 def report(title: str, model: Any, read: Sequence[tuple[str, bool]], *, wrong: bool) -> None:
     """Print how many of the questions have each probability."""
-    found = model.probabilities([{*inputs_of(question)} for question, _ in read])
+    found = [max(model.probabilities([{*inputs_of(part)} for part in parts_of(question)])) for question, _ in read]
     asks = sum(is_asked for _, is_asked in read)
     for least in _THRESHOLDS:
         right = sum(p >= least and is_asked for p, (_, is_asked) in zip(found, read, strict=True))
