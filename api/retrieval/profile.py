@@ -85,7 +85,7 @@ def is_about(item: KnowledgeItem, name: str) -> bool:
 
 def _of_people(context: SearchContext, people: set[str]) -> list[KnowledgeItem]:
     """Return what is stated of people; without a name, all that is not stated of another one."""
-    items = (item for item in context.index.knowledge.items if item.kind in _KINDS and not item.standing)
+    items = (item for item in context.index.knowledge.items if item.kind in _KINDS)
     return [
         item
         for item in items

@@ -50,6 +50,19 @@ def test_a_profile_has_the_facts_that_a_caller_stated_without_a_kind(memory: Rec
     assert {item.text for item in memory.retrieve("a", _QUESTION).items} == {f"user loves {thing}" for thing in things}
 
 
+def test_a_profile_has_the_rules_of_its_asker_once(memory: Recollect) -> None:
+    texts = [
+        "I live in Porto.",
+        "I work as a nurse.",
+        "I am allergic to peanuts.",
+        "I own a canoe.",
+        "Never use emojis.",
+    ]
+    memory.append("a", [message(text, session_id="s") for text in texts])
+    memory.settle("a")
+    assert memory.retrieve("a", _QUESTION).context.count("Never use emojis") == 1
+
+
 def test_a_profile_has_only_what_the_request_allows(memory: Recollect) -> None:
     memory.append("a", lived("Ann", "Porto"))
     memory.settle("a")
