@@ -30,6 +30,8 @@ _LIFE = {"identity": 2, "home": 2, "work": 2, "relation": 2, "health": 2}
 #: Statements under which the messages say more.
 _STATEMENTS_MIN = 4
 _KINDS = ("fact", "relationship", "preference")
+#: Confidence of words that were said, from which on they are shown: at least half surely worth keeping (`of_message`).
+_SAID_MIN = 0.75
 
 
 def profile(context: SearchContext, is_requested: Callable[[KnowledgeItem], bool]) -> list[Item]:
@@ -44,7 +46,8 @@ def profile(context: SearchContext, is_requested: Callable[[KnowledgeItem], bool
     if not is_asked or request.mode != "active" or request.kinds is not None or request.session_id is not None:
         return []
     people = {speakers_of(context).asker or ""} if query.asks_profile else query.participant_names
-    statements = [item for item in _of_people(context, {normalised(name) for name in people}) if is_requested(item)]
+    of_people = _of_people(context, {normalised(name) for name in people})
+    statements = [item for item in of_people if is_requested(item) and is_worth_showing(item)]
     if len(statements) < _STATEMENTS_MIN:
         return []
     allowed = (
@@ -70,6 +73,11 @@ def without_repetition(
         item = knowledge_item(context, statement, 0.5, {})
         texts.append(item.text)
         yield statement, item
+
+
+def is_worth_showing(item: KnowledgeItem) -> bool:
+    """Return whether a statement is shown unasked for: of words that were said, those that surely last."""
+    return item.pinned or item.predicate != SAYS or item.confidence >= _SAID_MIN
 
 
 def who_is(items: Iterable[KnowledgeItem]) -> list[KnowledgeItem]:

@@ -31,9 +31,10 @@ from recollect.jobs.extraction.statements import (
     AMONG_PEOPLE_RULE_MIN,
     END_SIGNS,
     RULE_MIN,
+    Statement,
     instruction_probability,
+    of_message,
     read_sentences,
-    statements,
 )
 from recollect.projections.embeddings.reading_encoder import Embed, ReadPairs
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -149,9 +150,9 @@ def extract_by_rules(
     to_assistant = conversation is None or conversation.has_assistant
     if conversation is not None:
         conversation.join(message.speaker)
-    read = read_sentences(
-        [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences], to_assistant=to_assistant, embed=embed
-    )
+    said = [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences]
+    read = read_sentences(said, to_assistant=to_assistant, embed=embed)
+    stated = of_message(said, read)
     takes_back = [*(_TAKES_BACK.search(it.text) is not None for it in message_sentences), False]
     for index, sentence in enumerate(message_sentences):
         if end is not None and index % _SENTENCES_TIMED == 0 and time.thread_time() > end:
@@ -162,9 +163,9 @@ def extract_by_rules(
         if not sentence.is_question:
             pairs = read_pairs if index < _PAIRED_MAX else None
             find = partial(find_changes, vectors=vectors, read_pairs=pairs)
-            stated = _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
+            found = _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
             items += (
-                ExtractedItem(*it) for it in until_its_day(stated, sentence.text, message.speaker, message.sent_at)
+                ExtractedItem(*it) for it in until_its_day(found, sentence.text, message.speaker, message.sent_at)
             )
         to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
         if not to_other:
@@ -173,7 +174,7 @@ def extract_by_rules(
             if instructions and not (is_pasted(event_text) or is_role_play(event_text)):
                 # `Don't ever delete files` is not what its speaker likes.
                 items = [*(item for item in items if item.kind != "preferences"), *instructions]
-        items += _statements(message, event_text, sentence.said, read[index], items)
+        items += _statements(message, event_text, sentence.said, stated[index], items)
         for extracted in items:
             if extracted.kind == "facts":
                 end_plan(extracted.item, message.sent_at, find_dates)
@@ -233,17 +234,16 @@ def _statements(
     message: IncomingMessage,
     event_text: str,
     sentence: str,
-    read: Sequence[ReadClause],
+    kept: Sequence[Statement],
     items: Sequence[ExtractedItem],
 ) -> Iterator[ExtractedItem]:
     """Yield the statements of a sentence that its other items do not say already.
 
     Parameters:
         event_text: the text of the event, in which the words have their place.
-        read: the clauses of the sentence.
+        kept: the statements that end in the sentence.
         items: what the rules read in the sentence.
     """
-    kept = [*statements(sentence, read)]
     if not kept:
         return
     said = [

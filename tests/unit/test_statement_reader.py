@@ -118,7 +118,8 @@ def part(sentence: str, words: str, keep: float, *, act: str = "states", kind: s
 def test_a_statement_has_its_place_in_the_sentence_and_its_kind() -> None:
     sentence = "ok, I teach piano at a school, can you help?"
     read = [part(sentence, "I teach piano at a school", 0.9), part(sentence, "can you help?", 0.1, act="asks")]
-    assert [*statements(sentence, read)] == [Statement("I teach piano at a school", 4, 29, 0.9, "work")]
+    expected = Statement("I teach piano at a school", 4, 29, 0.9, "work", read[:1])
+    assert [*statements(sentence, read)] == [expected]
     assert sentence[4:29] == "I teach piano at a school"
 
 
