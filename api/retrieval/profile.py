@@ -47,7 +47,7 @@ def profile(context: SearchContext, is_requested: Callable[[KnowledgeItem], bool
         return []
     people = {speakers_of(context).asker or ""} if query.asks_profile else query.participant_names
     of_people = _of_people(context, {normalised(name) for name in people})
-    statements = [item for item in of_people if is_requested(item) and is_worth_showing(item)]
+    statements = [item for item in of_people if is_requested(item) and is_shown_unasked(item)]
     if len(statements) < _STATEMENTS_MIN:
         return []
     allowed = (
@@ -75,7 +75,7 @@ def without_repetition(
         yield statement, item
 
 
-def is_worth_showing(item: KnowledgeItem) -> bool:
+def is_shown_unasked(item: KnowledgeItem) -> bool:
     """Return whether a statement is shown unasked for: of words that were said, those that surely last."""
     return item.pinned or item.predicate != SAYS or item.confidence >= _SAID_MIN
 

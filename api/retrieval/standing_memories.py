@@ -13,7 +13,7 @@ from itertools import islice
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
 from recollect.api.retrieval.namespace_search import passes_metadata
-from recollect.api.retrieval.profile import is_about, is_worth_showing, who_is, without_repetition
+from recollect.api.retrieval.profile import is_about, is_shown_unasked, who_is, without_repetition
 from recollect.api.retrieval.restricted_memories import without_hidden
 from recollect.api.retrieval.result_items import episode_item, knowledge_item, later_of
 from recollect.api.retrieval.search.search_context import SearchContext
@@ -166,7 +166,7 @@ def _newest(context: SearchContext) -> list[KnowledgeItem]:
         and (asker is None or _is_of(item, asker))
         and item.status == "active"
         and item.confidence >= _CONFIDENCE_MIN
-        and is_worth_showing(item)
+        and is_shown_unasked(item)
         and item.is_valid_at(context.asked_at_us)
         and context.request.includes(item.occurred_at_us)
     ]

@@ -153,6 +153,7 @@ def extract_by_rules(
     said = [it.said[:_SENTENCE_CHARS_MAX] for it in message_sentences]
     read = read_sentences(said, to_assistant=to_assistant, embed=embed)
     stated = of_message(said, read)
+    read_so_far: list[ExtractedItem] = []
     takes_back = [*(_TAKES_BACK.search(it.text) is not None for it in message_sentences), False]
     for index, sentence in enumerate(message_sentences):
         if end is not None and index % _SENTENCES_TIMED == 0 and time.thread_time() > end:
@@ -163,10 +164,8 @@ def extract_by_rules(
         if not sentence.is_question:
             pairs = read_pairs if index < _PAIRED_MAX else None
             find = partial(find_changes, vectors=vectors, read_pairs=pairs)
-            found = _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
-            items += (
-                ExtractedItem(*it) for it in until_its_day(found, sentence.text, message.speaker, message.sent_at)
-            )
+            plain = _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
+            items += map(ExtractedItem._make, until_its_day(plain, sentence.text, message.speaker, message.sent_at))
         to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
         if not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]
@@ -174,7 +173,8 @@ def extract_by_rules(
             if instructions and not (is_pasted(event_text) or is_role_play(event_text)):
                 # `Don't ever delete files` is not what its speaker likes.
                 items = [*(item for item in items if item.kind != "preferences"), *instructions]
-        items += _statements(message, event_text, sentence.said, stated[index], items)
+        read_so_far += items
+        items += _statements(message, event_text, sentence.said, stated[index], read_so_far)
         for extracted in items:
             if extracted.kind == "facts":
                 end_plan(extracted.item, message.sent_at, find_dates)
@@ -237,12 +237,12 @@ def _statements(
     kept: Sequence[Statement],
     items: Sequence[ExtractedItem],
 ) -> Iterator[ExtractedItem]:
-    """Yield the statements of a sentence that its other items do not say already.
+    """Yield the statements of a sentence that other items of the message do not say already.
 
     Parameters:
         event_text: the text of the event, in which the words have their place.
         kept: the statements that end in the sentence.
-        items: what the rules read in the sentence.
+        items: what the rules read in the message until the end of the sentence.
     """
     if not kept:
         return

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from recollect.events.catalogue.event_base import FactType
 from recollect.jobs.extraction.clauses import Clause
 from recollect.jobs.extraction.statement_reader import ReadClause, read_each
-from recollect.jobs.extraction.statement_worth import Place, worth
+from recollect.jobs.extraction.statement_salience import Place, salience
 from recollect.projections.embeddings.reading_encoder import Embed
 
 #: Probability from which on a clause is kept. Of 1,352 messages of 24 chats that no weights are trained on, 783 have a
@@ -37,7 +37,7 @@ _QUOTE_MAX = 0.25
 #: Words of a statement; fewer name a thing and say nothing of it.
 _WORDS_MIN = 3
 #: Probability from which on a statement is worth keeping: of 460 of held-out chats PRECISION.
-WORTH_MIN = 0.4
+SALIENCE_MIN = 0.4
 #: The share of needing the words before it, among the probabilities that it is worth keeping, from which on it is joined.
 JOINED_MIN = 0.5
 #: The probability that a sentence is worth keeping from which on it says something.
@@ -131,8 +131,8 @@ def of_message(sentences: Sequence[str], read: Sequence[Sequence[ReadClause]]) -
     said: list[tuple[_Beginning, int, Statement]] = []
     follows = False
     for number, (sentence, parts) in enumerate(zip(sentences, read, strict=True)):
-        found = [*statements(sentence, parts)] or [*_whole(sentence, parts)]
-        for statement in found:
+        stated = [*statements(sentence, parts)] or [*_whole(sentence, parts)]
+        for statement in stated:
             needs, alone, joined = _judged(statement, sentences, number)
             begins = said[-1][0] if needs and follows else None
             words = "" if begins is None else _words(sentences, begins, number, statement.end)
@@ -144,10 +144,10 @@ def of_message(sentences: Sequence[str], read: Sequence[Sequence[ReadClause]]) -
                 begins = _Beginning(number, statement.start)
                 said.append((begins, number, statement._replace(probability=alone)))
             follows = True
-        follows = bool(found)
+        follows = bool(stated)
     kept: list[list[Statement]] = [[] for _ in sentences]
     for _, number, statement in said:
-        if statement.probability >= WORTH_MIN:
+        if statement.probability >= SALIENCE_MIN:
             kept[number].append(statement)
     return kept
 
@@ -171,8 +171,8 @@ def _judged(statement: Statement, sentences: Sequence[str], number: int) -> tupl
     """Return whether a statement needs the words before it, and its probabilities alone and joined to them."""
     if not statement.clauses:
         return len(statement.text.split()) < _WORDS_MIN, 0.0, 0.0
-    good, context, _ = worth(statement.clauses, place_of(statement, sentences, number))
-    # Nobody knows of whom `she is 53` speaks.
+    good, context, _ = salience(statement.clauses, place_of(statement, sentences, number))
+    # Alone, `she is 53` may be about anybody.
     if _OF_PERSON.match(statement.text) is not None:
         return True, 0.0, good + context
     return context >= JOINED_MIN * (good + context), good, good + context

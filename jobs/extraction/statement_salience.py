@@ -1,8 +1,8 @@
-"""Statement worth: whether a statement is worth keeping as it stands, needs the words before it, or is of the moment.
+"""Statement salience: whether a statement is worth keeping as it stands, needs the words before it, or is of the moment.
 
-`before was 9 thousand cedis` says something that lasts, but nobody knows of what. Such a statement is joined to the one
+`before was 9 thousand cedis` says something that lasts, but not of what. Such a statement is joined to the one
 before it in its message. A logit of what the statement reader says of the clauses and of their place in the message
-decides; `ops/train/worth` learns it from statements that people would, or would not, write on a card about a person.
+decides; `ops/train/salience` learns it from statements that people would, or would not, write on a card about a person.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from recollect.jobs.extraction.statement_reader import HEADS, ReadClause
 
 Floats = NDArray[np.float64]
 CLASSES: Final = ("good", "context", "passing")
-WEIGHTS: Final = "worth_weights.npz"
+WEIGHTS: Final = "salience_weights.npz"
 #: Added to probabilities before their log odds, which are halved so that they weigh no more than the places.
 _LEAST, _ODDS_SHARE = 1e-4, 0.5
 #: Sentences, words and characters from which on more say nothing.
@@ -40,7 +40,7 @@ class Place(NamedTuple):
     ends: bool
 
 
-class Worth(NamedTuple):
+class Salience(NamedTuple):
     """The probabilities of `CLASSES`."""
 
     good: float
@@ -48,12 +48,12 @@ class Worth(NamedTuple):
     passing: float
 
 
-def worth(parts: Sequence[ReadClause], place: Place) -> Worth:
+def salience(parts: Sequence[ReadClause], place: Place) -> Salience:
     """Return how probably a statement, of which the parts are the clauses, is worth keeping."""
     weight, bias = _weights()["vectors" if parts[0].has_vector else "words"]
     scores = inputs_of(parts, place) @ weight + bias
     shares = np.exp(scores - scores.max())
-    return Worth(*(shares / shares.sum()).tolist())
+    return Salience(*(shares / shares.sum()).tolist())
 
 
 def inputs_of(parts: Sequence[ReadClause], place: Place) -> Floats:

@@ -1,6 +1,6 @@
-"""Training of the worth of statements: fits the weights of `jobs/extraction/statement_worth.py`.
+"""Training of the salience of statements: fits the weights of `jobs/extraction/statement_salience.py`.
 
-    OMP_NUM_THREADS=1 .venv/bin/python ops/train/worth [--write]
+    OMP_NUM_THREADS=1 .venv/bin/python ops/train/salience [--write]
 
 Prints how many statements of held-out chats are kept, and how many of these are good, alone or with the one before.
 """
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from recollect.jobs import extraction
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.sentences import sentences
-from recollect.jobs.extraction.statement_worth import CLASSES, WEIGHTS, inputs_of
+from recollect.jobs.extraction.statement_salience import CLASSES, WEIGHTS, inputs_of
 from recollect.jobs.extraction.statements import JOINED_MIN, place_of, read_sentences, says_something, statements
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import Embed
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.projection_settings import READING_MODEL
+from recollect.projections.text.sentence_language import language_of
 
 sys.path.append(str(Path(__file__).parents[1] / "reader"))
 label_files: Any = import_module("label_files")
@@ -38,6 +39,10 @@ _LETTERS = {"g": "good", "c": "context", "t": "passing", "w": "passing"}
 #: Inverse strength of the penalty: of .02, .05 and .15 the best by the training chats.
 _C = 0.05
 _THRESHOLDS = (0.4, 0.5, 0.6, 0.7)
+#: The weight of a plain sentence beside a statement of a chat: chats have few short sentences and few languages.
+_PLAIN_WEIGHT = 0.25
+_PLAIN_CHARS_MAX = 120
+_CJK = ("\u3040", "\u9fff")
 
 
 class Example(NamedTuple):
@@ -76,10 +81,32 @@ def examples(labels: dict[str, dict[str, str]], embed: Embed | None) -> Iterator
                         yield Example(inputs_of(statement.clauses, place), label, follows)
 
 
-def fitted(read: Sequence[Example]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def plain_examples(origin: str, embed: Embed | None, *, held_out: bool) -> Iterator[Example]:
+    """Yield the statements of sentences that the reader is trained on: what lasts is good, the rest is passing."""
+    for sentence in label_files.labelled_sentences(origin):
+        text = sentence.text
+        is_chosen = origin == "own-plain" or _is_foreign(text)
+        if not is_chosen or sentence.is_held_out != held_out or len(text) > _PLAIN_CHARS_MAX:
+            continue
+        [read] = read_sentences([text], to_assistant=sentence.to_assistant, embed=embed)
+        for statement in statements(text, read):
+            labels = [it.labels for it in sentence.parts if it.start < statement.end and statement.start < it.end]
+            if known := [it for it in labels if "keep" in it]:
+                is_good = any(it["keep"] == "yes" and it.get("act", "states") == "states" for it in known)
+                label = "good" if is_good else "passing"
+                yield Example(inputs_of(statement.clauses, place_of(statement, [text], 0)), label, follows=False)
+
+
+def _is_foreign(text: str) -> bool:
+    return language_of(text) is not None or any(_CJK[0] <= char <= _CJK[1] for char in text)
+
+
+def fitted(read: Sequence[Example], plain: Sequence[Example]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weights, shape (inputs, classes), and the biases."""
-    inputs, labels = np.array([it.inputs for it in read]), np.array([CLASSES.index(it.label) for it in read])
-    model: Any = linear_model.LogisticRegression(C=_C, max_iter=5_000).fit(inputs, labels)
+    every = [*read, *plain]
+    inputs, labels = np.array([it.inputs for it in every]), np.array([CLASSES.index(it.label) for it in every])
+    weights = [1.0] * len(read) + [_PLAIN_WEIGHT] * len(plain)
+    model: Any = linear_model.LogisticRegression(C=_C, max_iter=5_000).fit(inputs, labels, sample_weight=weights)
     weight: Any = model.coef_.T.round(5)
     bias: Any = model.intercept_.round(5)
     return weight, bias
@@ -118,8 +145,12 @@ def main() -> None:
 
     arrays: dict[str, Any] = {}
     for name, reading in (("vectors", embed), ("words", None)):
-        weight, bias = fitted([*examples(labels_of("train-*.txt"), reading)])
-        report(name, (weight, bias), [*examples(labels_of("held-out.txt"), reading)])
+        sources = ("own-plain", "own")
+        plain = [it for source in sources for it in plain_examples(source, reading, held_out=False)]
+        weight, bias = fitted([*examples(labels_of("train-*.txt"), reading)], plain)
+        report(f"{name}, chats", (weight, bias), [*examples(labels_of("held-out.txt"), reading)])
+        for source, title in zip(sources, ("plain sentences", "other languages"), strict=True):
+            report(f"{name}, {title}", (weight, bias), [*plain_examples(source, reading, held_out=True)])
         arrays |= {name: weight, f"{name}_bias": bias}
     if arguments.write:
         path = Path(extraction.__path__[0]) / WEIGHTS
