@@ -1,6 +1,6 @@
 """Lives: counts what memory knows of the twelve conversations of `lives/`, and how it answers their questions.
 
-    .venv/bin/python ops/trials/run_lives.py [--lines FILE] [--only NAME]
+    .venv/bin/python ops/trials/run_lives.py [--folder FOLDER] [--lines FILE] [--only NAME]
 
 Prints the share of important facts whose words stand in one line of knowledge, the changes whose newest value comes
 first, the questions that are answered, the unanswerable ones that are silent, and the resolved days that are right.
@@ -123,6 +123,7 @@ def score(memory: Recollect, clock: Clock, name: str, life: Mapping[str, Any], l
 def main() -> None:
     """Run the conversations and print the sums."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=_LIVES, help="other conversations in this form: `lives-2`")
     parser.add_argument("--lines", type=Path, help="file for the lines of knowledge")
     parser.add_argument("--only", default="", help="conversations whose names begin with this")
     arguments = parser.parse_args()
@@ -130,7 +131,7 @@ def main() -> None:
     written: list[str] = []
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder, Recollect(folder, workers=False, clock=clock) as memory:
-        for path in sorted(_LIVES.glob(f"{arguments.only}*.json")):
+        for path in sorted(arguments.folder.glob(f"{arguments.only}*.json")):
             life = json.loads(path.read_text(encoding="utf-8"))
             record(memory, path.stem, life)
             lines = [*knowledge_lines(memory, path.stem)]
