@@ -30,7 +30,7 @@ _LIFE = {"identity": 2, "home": 2, "work": 2, "relation": 2, "health": 2}
 #: Statements under which the messages say more.
 _STATEMENTS_MIN = 4
 _KINDS = ("fact", "relationship", "preference")
-#: Confidence of words that were said, from which on they are shown: at least half surely worth keeping (`of_message`).
+#: Confidence of words that were said, from which on they are shown: a probability of .5 that they are worth keeping.
 _SAID_MIN = 0.75
 
 
@@ -76,7 +76,7 @@ def without_repetition(
 
 
 def is_shown_unasked(item: KnowledgeItem) -> bool:
-    """Return whether a statement is shown unasked for: of words that were said, those that surely last."""
+    """Return whether a statement may be shown without a question about it: words that were said are, if they last."""
     return item.pinned or item.predicate != SAYS or item.confidence >= _SAID_MIN
 
 

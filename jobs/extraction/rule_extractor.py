@@ -214,8 +214,8 @@ def _read_instructions(
     if not to_assistant and instruction_probability(read) >= _AMONG_PEOPLE_MIN:
         # Several people talk, and an assistant may listen: only what is surely meant for one is an instruction.
         read, least = read_clauses(sentence.said, to_assistant=True), AMONG_PEOPLE_RULE_MIN
-    if instruction_probability(read) >= least and not is_reported(sentence.text):
-        yield from _rule(message, sentence.said.strip().rstrip(END_SIGNS), read, least)
+    rules = _rule(message, sentence.said.strip().rstrip(END_SIGNS), read, least)
+    yield from (rule for rule in rules if not is_reported(sentence.text))
 
 
 def _rule(message: IncomingMessage, text: str, read: Sequence[ReadClause], least: float) -> Iterator[ExtractedItem]:

@@ -36,9 +36,10 @@ _OTHER_ACT_MAX = 0.6
 _QUOTE_MAX = 0.25
 #: Words of a statement; fewer name a thing and say nothing of it.
 _WORDS_MIN = 3
-#: Probability from which on a statement is worth keeping: of 460 of held-out chats PRECISION.
+#: Probability from which on a statement is kept: of 460 of held-out chats 357 have it, 269 of them worth keeping and clear
+#: (`ops/train/salience`).
 SALIENCE_MIN = 0.4
-#: The share of needing the words before it, among the probabilities that it is worth keeping, from which on it is joined.
+#: The probability that a statement which is worth keeping needs the words before it, from which on it is joined to them.
 JOINED_MIN = 0.5
 #: The probability that a sentence is worth keeping from which on it says something.
 _BEFORE_MIN = 0.15
@@ -127,7 +128,7 @@ def of_message(sentences: Sequence[str], read: Sequence[Sequence[ReadClause]]) -
     Parameters:
         read: the clauses of each sentence.
     """
-    #: The sentence in which each begins and the one in which it ends.
+    # Each with where it begins, and the number of the sentence in which it ends.
     said: list[tuple[_Beginning, int, Statement]] = []
     follows = False
     for number, (sentence, parts) in enumerate(zip(sentences, read, strict=True)):
