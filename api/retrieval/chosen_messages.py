@@ -22,19 +22,39 @@ from recollect.api.retrieval.ranking.search_result import DroppedCandidate
 from recollect.api.retrieval.result_items import episode_item
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.queries.knowledge_queries import KnowledgeItem
 
 
-def chosen_messages(context: SearchContext, choice: Choice, dropped: list[DroppedCandidate]) -> list[Item]:
-    """Return the messages that hold the answer, best first; those that are not needed are added to `dropped`."""
+def chosen_messages(
+    context: SearchContext, choice: Choice, matches: Sequence[KnowledgeMatch], dropped: list[DroppedCandidate]
+) -> list[Item]:
+    """Return the messages that hold the answer, best first; those that are not needed are added to `dropped`.
+
+    Parameters:
+        matches: knowledge for the query: where it holds the answer, fewer messages are needed.
+    """
     request, ranked = context.request, choice.ranked
     distinct = distinct_episodes(context, ranked, 2 * request.limit)
     probabilities = choice.probabilities[distinct.positions]
     if request.gate:
-        count = enough(probabilities, passive=_is_turn(context))
+        known = [match.probability for match in matches if _is_from_no_message(context, match.item)]
+        count = enough(_besides(context, probabilities, known), known, passive=_is_turn(context))
         dropped += _not_needed(context, ranked, distinct, probabilities, count)
         distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
     # In the order of the ranking, whose first message is right as often; so the probabilities belong to the places.
     return episode_items(context, ranked, distinct.by(ranked.scores), probabilities)
+
+
+def _besides(context: SearchContext, probabilities: Vector, known: Sequence[float]) -> Vector:
+    """Return how probable it is that each message is still needed beside what is known: one value has one source."""
+    intent = context.query.intent
+    has_parts = intent.overview or intent.list or intent.count or _is_turn(context)
+    return probabilities if has_parts or not known else probabilities * np.float32(1 - max(known))
+
+
+def _is_from_no_message(context: SearchContext, item: KnowledgeItem) -> bool:
+    """Return whether a program stated an item. What was read in a message is shown by the message, if that is shown."""
+    return all(context.snapshot.episodes.version_of(id) is None for id in item.source_events)
 
 
 def _is_turn(context: SearchContext) -> bool:

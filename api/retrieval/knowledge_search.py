@@ -17,6 +17,7 @@ from recollect.api.retrieval.ranking.knowledge_measures import (
     KnowledgeMeasures,
     coverage_of,
     has_kind,
+    items_of_topic,
     own_items,
     ranked_rows,
     sought_items,
@@ -52,6 +53,8 @@ _WISHES_MAX = 3
 #: Kinds that say who or what something is, and the factor on them for a question that asks for something else.
 _LINKING_KINDS = frozenset(("entity", "relationship"))
 _LINKING_FACTOR = 0.6
+#: The probability of an item that has all words of the topic of an overview.
+_OVERVIEW_PROBABILITY = 0.5
 #: Items that match a query so well that the entities they are about are entries to the graph, and their number.
 _ENTRY_PROBABILITY_MIN = 0.3
 _ENTRIES_MAX = 5
@@ -126,7 +129,10 @@ class KnowledgeSearch:
             return []
         measured = self.measure(context, idf, embedding)
         probabilities = _adjusted_probabilities(knowledge, measured.probabilities(), context.asked_at_us)
-        if not context.query.intent.overview:
+        if context.query.intent.overview:
+            # All that has the words of the topic belongs to it, however alike its items are.
+            probabilities = np.fmax(probabilities, _OVERVIEW_PROBABILITY * measured.columns["topic"])
+        else:
             probabilities[has_kind(knowledge, _LINKING_KINDS)] *= _LINKING_FACTOR
         required = _required_items(context, probabilities)
         probabilities[required] = _DIETARY_PROBABILITY
@@ -156,6 +162,7 @@ class KnowledgeSearch:
                 "title": title_shares(knowledge, frozenset(form for forms in stems for form in forms)),
                 "own": own_items(context, knowledge),
                 "sought": sought_items(context, knowledge),
+                "topic": items_of_topic(context, knowledge, terms),
             },
         )
         graph, count = knowledge.graph, len(knowledge.items)

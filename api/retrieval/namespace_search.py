@@ -104,7 +104,7 @@ class NamespaceSearch:
         if choice is None:
             episodes, grounding = self._gated_episodes(context, ranked)
         else:
-            episodes = self._ordered(context, chosen_messages(context, choice, dropped), choice.ranked)
+            episodes = self._ordered(context, chosen_messages(context, choice, matches, dropped), choice.ranked)
             grounding = choice.answer
         items = _merged(context, episodes, matches, dropped, ranked)
         grounding = max(grounding, *(match.probability for match in matches if not match.required), 0.0)

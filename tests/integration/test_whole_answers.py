@@ -90,3 +90,20 @@ def test_what_was_asked_is_answered_by_questions_alone(memory: Recollect) -> Non
     assert found(memory, "what did I ask you about the tomatoes?")[0] == "s1-2"
     assert set(found(memory, "which questions did I ask?")) == {"s1-2", "s2-0"}
     assert "s2-2" in found(memory, "what did I ask Nora about the tomatoes?")
+
+
+def test_what_is_stated_of_a_topic_is_crowded_out_by_no_messages(tmp_path: Path) -> None:
+    stated = ("is 34 metres tall", "has 168 steps", "is painted white", "flashes twice", "costs 8 pounds to visit")
+    facts = [
+        {"type": "fact.stated", "payload": {"subject": "Lighthouse", "predicate": verb, "object": rest}}
+        for verb, _, rest in (text.partition(" ") for text in stated)
+    ]
+    chatter = [message(f"we talked about the Lighthouse trip again, part {number}") for number in range(25)]
+    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+        memory.append("a", [*facts, *chatter])
+        memory.embed(namespace="a")
+        overview = memory.retrieve("a", "Tell me everything you know about the Lighthouse")
+        height = memory.retrieve("a", "how tall is the lighthouse")
+    assert [item.kind for item in overview.items].count("fact") == len(facts)
+    assert height.items[0].text == "Lighthouse is 34 metres tall"
+    assert all(item.kind == "fact" for item in height.items)

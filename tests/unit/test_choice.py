@@ -35,6 +35,12 @@ def test_a_question_always_gets_its_best_message_and_a_turn_does_not() -> None:
     assert enough(unlikely, passive=True) == 0
 
 
+def test_where_what_is_known_answers_no_unlikely_message_is_added() -> None:
+    unlikely = np.array([0.02, 0.02, 0.02], np.float32)
+    assert enough(unlikely, [0.9], passive=False) == 0
+    assert enough(np.array([0.5, 0.02], np.float32), [0.9], passive=False) == 1
+
+
 @given(_PROBABILITIES)
 def test_what_is_left_out_is_less_probable_than_what_is_shown(
     values: np.ndarray[tuple[int], np.dtype[np.float32]],

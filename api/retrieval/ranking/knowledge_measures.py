@@ -2,7 +2,8 @@
 
 - by vector: `near`, how far its cosine is above unrelated statements; `distinct`, the same where it also stands out
   among the items; `closest`, the distance to the nearest item of its kind;
-- by word: `coverage`, the share of the query's words that it has; `title`, the share of its title that the query has;
+- by word: `coverage`, the share of the query's words that it has; `topic`, whether it has all words of the topic;
+  `title`, the share of its title that the query has;
 - by person or thing: `own`, whether it is about the person asked about; `named`, whether about a thing that the query
   names; `stranger`, the share of the names in the query that it does not have;
 - by kind: `sought`, whether the wording asks for its kind.
@@ -129,6 +130,19 @@ def coverage_of(
             total += weight
             coverage[sorted({row for form in forms for row in knowledge.rows_with_term.get(form, ())})] += weight
     return coverage / np.float32(total)
+
+
+def items_of_topic(context: SearchContext, knowledge: KnowledgeIndex, terms: Sequence[Sequence[SearchTerm]]) -> Vector:
+    """Return 1 for the items that have every word of the query's topic, else 0, shape (items,)."""
+    topic = context.query.topic_words
+    having = [
+        {row for forms, _ in of_word for form in forms for row in knowledge.rows_with_term.get(form, ())}
+        for word, of_word in zip(context.query.words, terms, strict=True)
+        if word in topic
+    ]
+    mask = np.zeros(len(knowledge.items), np.float32)
+    mask[sorted(set[int].intersection(*having)) if having else []] = 1
+    return mask
 
 
 def title_shares(knowledge: KnowledgeIndex, stems: frozenset[str]) -> Vector:

@@ -71,6 +71,8 @@ class Query:
     words: tuple[str, ...]
     #: Whether the words name a topic; "what do you know about me?" and "what did I do yesterday?" name none.
     has_topic: bool
+    #: The words that name it; of "tell me all that you know about the boat", `boat`.
+    topic_words: frozenset[str]
     #: Entities of the query that are participants of the conversations, by id, and their names, case-folded.
     participants: tuple[int, ...]
     participant_names: frozenset[str]
@@ -195,7 +197,8 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
     topic = [word for word in read.without_names if word not in date_words]
     request = _REQUEST.match(question)
     topicless = _TOPICLESS_WORDS if request is None else _TOPICLESS_WORDS.union(_words(request.group()))
-    has_topic = any(word not in topicless for word in topic)
+    topic_words = frozenset(topic) - topicless
+    has_topic = bool(topic_words)
     if read.language is not None and has_topic:
         has_topic = names_topic(read.language, _without_dates(question, dates), topic)
     # What stands around a date is read in English; without a topic, a question in any language is about its date.
@@ -205,6 +208,7 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
         text=read.text,
         words=tuple(dict.fromkeys(topic or read.without_names or read.content or words)),
         has_topic=has_topic,
+        topic_words=topic_words if has_topic else frozenset(),
         participants=tuple(sorted(asked_about)),
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
         entities=tuple(sorted(read.named_entities - asked_about - addressed)),
