@@ -37,19 +37,19 @@ def chosen_messages(
     distinct = distinct_episodes(context, ranked, 2 * request.limit)
     probabilities = choice.probabilities[distinct.positions]
     if request.gate:
-        known = [match.probability for match in matches if _is_from_no_message(context, match.item)]
-        count = enough(_besides(context, probabilities, known), known, passive=_is_turn(context))
+        of_facts = [match.probability for match in matches if _is_from_no_message(context, match.item)]
+        count = enough(_beside(context, probabilities, of_facts), of_facts, passive=_is_turn(context))
         dropped += _not_needed(context, ranked, distinct, probabilities, count)
         distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
     # In the order of the ranking, whose first message is right as often; so the probabilities belong to the places.
     return episode_items(context, ranked, distinct.by(ranked.scores), probabilities)
 
 
-def _besides(context: SearchContext, probabilities: Vector, known: Sequence[float]) -> Vector:
-    """Return how probable it is that each message is still needed beside what is known: one value has one source."""
+def _beside(context: SearchContext, probabilities: Vector, of_facts: Sequence[float]) -> Vector:
+    """Return how probable it is that each message is needed beside facts, one of which may be the value."""
     intent = context.query.intent
     has_parts = intent.overview or intent.list or intent.count or _is_turn(context)
-    return probabilities if has_parts or not known else probabilities * np.float32(1 - max(known))
+    return probabilities if has_parts or not of_facts else probabilities * np.float32(1 - max(of_facts))
 
 
 def _is_from_no_message(context: SearchContext, item: KnowledgeItem) -> bool:

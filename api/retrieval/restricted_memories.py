@@ -13,7 +13,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.projections.projector.predicates import normalised
 from recollect.projections.queries.restriction_queries import NOTHING_HIDDEN, HiddenMemories, Restriction
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.text.withheld_names import EVERYBODY
+from recollect.projections.text.withheld_names import EVERYBODY, PERHAPS
 
 #: The speaker of messages without a name.
 _UNNAMED = "user"
@@ -62,13 +62,19 @@ def _without_hidden_parts(item: Item, hidden: HiddenMemories) -> Item:
 
 def _excludes(restriction: Restriction, names: Collection[str], users: Collection[str]) -> bool:
     """Return whether a message must not be shown to a person of these names; without a name, to an unknown person."""
+    stated = [name.removeprefix(PERHAPS) for name in restriction.not_for if _is_name(name, {*users, *names})]
     if not names:
-        return True
+        return bool(stated)
     speaker = normalised(restriction.speaker)
-    if EVERYBODY in restriction.not_for:
+    if EVERYBODY in stated:
         is_only_user = speaker == _UNNAMED and len(users) < 2
         return speaker not in names and not is_only_user
-    return any(_may_be_same(name, other) for name in names for other in restriction.not_for)
+    return any(_may_be_same(name, other) for name in names for other in stated)
+
+
+def _is_name(name: str, users: Collection[str]) -> bool:
+    """Return whether a name of a restriction is one; a word without a capital is where a user is called so."""
+    return not name.startswith(PERHAPS) or normalised(name.removeprefix(PERHAPS)) in users
 
 
 def _may_be_same(name: str, other: str) -> bool:

@@ -9,8 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from recollect.projections.text.words import STOP_WORDS
+
 #: Every person but the speaker.
 EVERYBODY = "*"
+#: Before a word without a capital, which is a name only where a person is called so.
+PERHAPS = "?"
 #: Characters of a message that are read.
 _CHARS_MAX = 4_000
 #: The beginning of a request: of a text, a sentence or a part of one, with up to three words before it.
@@ -21,7 +25,11 @@ _START = (
 #: Spaces between two words.
 _S = r"\s{1,3}"
 _NOT = r"(?:do\s?n['’]?t|do not|never)\s{1,3}(?:you\s{1,3})?(?:ever\s{1,3}|please\s{1,3})?"
-_NAME = r"(?:(?:Mrs?|Ms|Dr|Aunt|Uncle)\.?\s)?[A-ZÀ-Þ][\w-]{0,40}+(?:\s[A-ZÀ-Þ][\w-]{0,40}+)?(?!['’]\w)"
+#: A name with its capitals, or a single word without one, which may be a name.
+_NAME = (
+    r"(?:(?:(?:Mrs?|Ms|Dr|Aunt|Uncle)\.?\s)?[A-ZÀ-Þ][\w-]{0,40}+(?:\s[A-ZÀ-Þ][\w-]{0,40}+)?|\b[a-zß-ÿ][\w-]{1,40}+)"
+    r"(?!['’]\w)"
+)
 _AND = re.compile(r",\s|\s(?:and|or)\s")
 #: One name, or several: `Ben or Kofi`.
 _NAMES = rf"(?P<names>{_NAME}(?:(?:,\s|\s(?:and|or)\s){_NAME}){{0,4}})"
@@ -53,12 +61,15 @@ _KEPT_FROM_ALL = tuple(
 )
 #: Words of which every such request has one; most messages have none.
 _HINT = re.compile(r"n['’]?t|not|never|between|keep|hide", re.IGNORECASE)
-#: Capitalised words that are no names.
-_NO_NAMES = frozenset("I It He She They We You Me Him Her Them Us This That Anyone Anybody Everyone Go Be".split())
+#: Words that are no names, lower case.
+_NO_NAMES = STOP_WORDS | frozenset("anyone anybody everyone go".split())
 
 
 def withheld_names(text: str) -> Sequence[str]:
-    """Return the names from whom a text asks to be kept; `EVERYBODY` alone when it is for the listener only."""
+    """Return the names from whom a text asks to be kept; `EVERYBODY` alone when it is for the listener only.
+
+    Before a word without a capital stands `PERHAPS`: `?mum`.
+    """
     beginning = text[:_CHARS_MAX]
     if _HINT.search(beginning) is None:
         return ()
@@ -66,4 +77,5 @@ def withheld_names(text: str) -> Sequence[str]:
         return (EVERYBODY,)
     requests = (match["names"] for pattern in _KEPT_FROM for match in pattern.finditer(beginning))
     names = (name for request in requests for name in _AND.split(request))
-    return tuple(dict.fromkeys(name for name in names if name.split()[0] not in _NO_NAMES))
+    stated = [name for name in names if name.split()[0].lower() not in _NO_NAMES]
+    return tuple(dict.fromkeys(name if name[0].isupper() else PERHAPS + name for name in stated))

@@ -90,6 +90,24 @@ def test_what_a_message_says_decides_unless_the_field_does(memory: Recollect) ->
     }
 
 
+def test_a_name_without_a_capital_counts_where_a_user_has_it(memory: Recollect) -> None:
+    memory.append(
+        "g",
+        [
+            _message("cleo", "ok i booked the Blue Room for the party. dont tell mia"),
+            _message("cleo", "the party cake is from Dent's, dont tell lies about it"),
+            _message("ben", "the party starts at eight"),
+            _message("mia", "whats for dinner?"),
+        ],
+    )
+    asked = {name: _shown(memory.retrieve("g", "party", speaker=name, gate=False)) for name in ("mia", "ben")}
+    assert [[word in text for word in ("blue room", "cake", "eight")] for text in asked.values()] == [
+        [False, True, True],
+        [True, True, True],
+    ]
+    assert "cake" in _shown(memory.retrieve("g", "party", gate=False))
+
+
 def test_what_is_derived_follows_and_an_update_sets_and_clears(memory: Recollect) -> None:
     [added] = memory.append("g", _message("Ann", "I work at Vestas as a welder."))
     memory.append("g", [_message("Ben", "hello everyone, how are you doing?")])

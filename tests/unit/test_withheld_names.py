@@ -21,6 +21,8 @@ _EXCLUDED = {
     "let's keep this between us, the offer is 62k": (EVERYBODY,),
     "Please don't tell Ben or Kofi about the offer": ("Ben", "Kofi"),
     "Never tell Ben that I said so": ("Ben",),
+    "ok i book the Blue Room. dont tell mia": ("?mia",),
+    "i failed it btw. don't tell mum or Kofi yet": ("?mum", "Kofi"),
 }
 _NOT_EXCLUDED = (
     "I don't tell Ben everything",

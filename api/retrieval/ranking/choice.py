@@ -59,19 +59,19 @@ def choose(ranked: RankedEpisodes) -> Choice | None:
     return Choice(replace(ranked, order=np.concatenate([chosen, rest])), probabilities, answer, asks_memory)
 
 
-def enough(probabilities: Vector, known: Sequence[float] = (), *, passive: bool) -> int:
+def enough(probabilities: Vector, of_facts: Sequence[float] = (), *, passive: bool) -> int:
     """Return how many of the messages are shown, best first.
 
     Of a question, as many as have the highest expected F-measure with `EVIDENCE_WEIGHT` as its beta: the evidence that
     is shown, divided by a weighted sum of the lines that are shown and the evidence that there is (Chinchor 1992).
 
     Parameters:
-        known: the probabilities of knowledge that is shown with them.
+        of_facts: the probabilities of knowledge that is shown with them.
     """
     if passive:
         return int((probabilities >= PASSIVE_ITEM_MIN).sum())
-    evidence = sum(known) + np.concatenate([[0], np.cumsum(probabilities)])
-    lines = len(known) + np.arange(len(evidence))
+    evidence = sum(of_facts) + np.concatenate([[0], np.cumsum(probabilities)])
+    lines = len(of_facts) + np.arange(len(evidence))
     measure = evidence / np.maximum(1, lines + EVIDENCE_WEIGHT**2 * evidence[-1])
-    fewest = 0 if known else 1
+    fewest = 0 if of_facts else 1
     return fewest + int(np.argmax(measure[fewest:]))

@@ -255,7 +255,7 @@ _TOPICLESS_WORDS = frozenset(
     happen happened happens happening new news going coming come upcoming next last time times recently lately
     plan plans planned planning doing done did schedule scheduled agenda calendar appointment appointments due
     talk talked talking discuss discussed discussion chat chatted conversation conversations speak spoke
-    mention mentioned still currently moment person user self ask asked
+    mention mentioned session sessions still currently moment person user self ask asked
     question questions
     """.split()
 )
