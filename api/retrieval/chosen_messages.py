@@ -38,15 +38,15 @@ def chosen_messages(
     probabilities = choice.probabilities[distinct.positions]
     if request.gate:
         of_facts = [match.probability for match in matches if _is_from_no_message(context, match.item)]
-        count = enough(_beside(context, probabilities, of_facts), of_facts, passive=_is_turn(context))
+        count = enough(_in_addition(context, probabilities, of_facts), of_facts, passive=_is_turn(context))
         dropped += _not_needed(context, ranked, distinct, probabilities, count)
         distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
     # In the order of the ranking, whose first message is right as often; so the probabilities belong to the places.
     return episode_items(context, ranked, distinct.by(ranked.scores), probabilities)
 
 
-def _beside(context: SearchContext, probabilities: Vector, of_facts: Sequence[float]) -> Vector:
-    """Return how probable it is that each message is needed beside facts, one of which may be the value."""
+def _in_addition(context: SearchContext, probabilities: Vector, of_facts: Sequence[float]) -> Vector:
+    """Return how probable it is that each message is needed in addition to facts, one of which may be the value."""
     intent = context.query.intent
     has_parts = intent.overview or intent.list or intent.count or _is_turn(context)
     return probabilities if has_parts or not of_facts else probabilities * np.float32(1 - max(of_facts))
