@@ -58,8 +58,8 @@ def _is_from_no_message(context: SearchContext, item: KnowledgeItem) -> bool:
 
 
 def _is_turn(context: SearchContext) -> bool:
-    """Return whether nothing is asked for; "remember when …" asks for a memory, as a question does."""
-    return context.request.mode == "passive" and not context.query.intent.remember
+    """Return whether the query is a message of a conversation, which need not ask for anything."""
+    return context.request.mode == "passive"
 
 
 def _not_needed(

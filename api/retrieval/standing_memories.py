@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from recollect.api.retrieval.answer.prompt_context import CERTAIN_RULE_MIN
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
 from recollect.api.retrieval.namespace_search import passes_metadata
@@ -85,10 +86,16 @@ def standing_items(context: SearchContext, state: ConversationState, *, helps: b
         item
         for item in without_hidden(items, context.hidden)
         if (kinds is None or item.kind in kinds)
+        and not _is_doubted_twice(item)
         and request.includes(item.occurred_at_us)
         and item.trust >= request.min_trust
         and passes_metadata(context, item.kind, item.id)
     ]
+
+
+def _is_doubted_twice(item: Item) -> bool:
+    """Return whether an item is perhaps no instruction, and perhaps withdrawn."""
+    return item.is_read_rule and item.confidence < CERTAIN_RULE_MIN and item.later is not None
 
 
 def _first_items(context: SearchContext, chosen: Collection[str], *, greets: bool) -> list[Item]:

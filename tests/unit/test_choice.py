@@ -41,6 +41,11 @@ def test_where_what_is_known_answers_no_unlikely_message_is_added() -> None:
     assert enough(np.array([0.5, 0.02], np.float32), [0.9], passive=False) == 1
 
 
+def test_a_turn_gets_at_most_four_messages() -> None:
+    assert enough(np.full(9, 0.5, np.float32), passive=True) == 4
+    assert enough(np.full(9, 0.5, np.float32), passive=False) == 9
+
+
 @given(_PROBABILITIES)
 def test_what_is_left_out_is_less_probable_than_what_is_shown(
     values: np.ndarray[tuple[int], np.dtype[np.float32]],

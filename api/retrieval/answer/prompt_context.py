@@ -29,10 +29,10 @@ _FRAME_TOKENS = 58
 _CERTAIN_MIN = 0.7
 #: Probability under which a standing instruction that was read in a message is shown as a possible one: in 32 unseen
 #: conversations 30 of 34 from it on were instructions, and 25 of 40 below; of held-out lines 112 of 127 and 37 of 77.
-_CERTAIN_RULE_MIN = 0.8
+CERTAIN_RULE_MIN = 0.8
 #: Tokens of a message in a passive context, at most: its best sentences. An assistant's answer can have thousands, and
 #: the context of a turn is not asked for.
-PASSIVE_LINE_TOKENS = 160
+PASSIVE_LINE_TOKENS = 80
 #: Tokens of a shortened line, at least, so that it keeps a readable sentence.
 _TEXT_TOKENS_MIN = 24
 #: The share that a long line may take of the tokens which the better ones leave. Equal parts for all lines leave little
@@ -359,7 +359,7 @@ def _notes(item: Item) -> str:
         notes.append(_later_note(item.later))
     if item.kind in ("fact", "relationship") and item.confidence < _CERTAIN_MIN:
         notes.append(f"confidence: {item.confidence:.2f}")
-    if item.is_read_rule and item.confidence < _CERTAIN_RULE_MIN:
+    if item.is_read_rule and item.confidence < CERTAIN_RULE_MIN:
         notes.append("perhaps an instruction")
     return f" ({'; '.join(notes)})" if notes else ""
 
