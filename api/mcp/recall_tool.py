@@ -31,7 +31,7 @@ _PARTS = {
     "knowledge": "facts and other knowledge",
     "projection": "the newest messages",
 }
-_IDS_HEADING = "### Ids for correct, forget and history"
+_IDS_HEADING = "### Best first: probability to belong to the answer, id for correct, forget and history"
 
 
 def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
@@ -100,6 +100,7 @@ def _memories(items: list[ItemJson], tokens_max: int) -> list[RecalledMemory]:
                 valid_from=item["valid_from"],
                 valid_to=item.get("valid_until"),
                 source=item["speaker"] or item["provenance"],
+                probability=round(item["score"], 2),
                 outdated=item["outdated"] or None,
             )
         )
@@ -112,7 +113,7 @@ def _with_ids(context: str, items: list[ItemJson], tokens_max: int) -> str:
     for item in items:
         text = " ".join(item["text"].split())
         label = text if estimate_tokens(text) <= _LABEL_TOKENS else f"{cut_at_word(text, _LABEL_TOKENS)} …"
-        line = f"- {item['id']} = {item['kind']}: {label}"
+        line = f"- {item['score']:.2f} {item['id']} = {item['kind']}: {label}"
         tokens_max -= estimate_tokens(line)
         if tokens_max < 0:
             break

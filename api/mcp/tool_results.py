@@ -32,6 +32,8 @@ class RecalledMemory(ToolResult):
     valid_to: str | None = None
     #: Who wrote it: the speaker of a message, or user, assistant, tool, document, derived.
     source: str
+    #: That it belongs to the answer, 0 to 1.
+    probability: float
     #: Whether a later statement replaced it.
     outdated: bool | None = None
 

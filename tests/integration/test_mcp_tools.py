@@ -349,3 +349,14 @@ async def test_no_tool_returns_what_is_not_for_the_speaker_of_the_session(memory
                 "a secret" in text_of(answer) or "lives in Lisbon" in text_of(answer) for answer in answers
             ]
     assert shown == {"Ben": [False] * 5, "Ann": [True] * 5, None: [False] * 5}
+
+
+async def test_the_likeliest_memory_comes_first_with_its_probability(memory: Recollect) -> None:
+    memory.append("likely", [message("the dentist is Dr Okafor"), message("the van of the dentist is parked outside")])
+    recalled = await call(memory, "likely", "recall", query="who is the dentist Dr Okafor?")
+    memories = data_of(recalled)["episodes"]
+    assert memories[0]["text"] == "the dentist is Dr Okafor"
+    assert [memory["probability"] for memory in memories] == sorted(
+        (memory["probability"] for memory in memories), reverse=True
+    )
+    assert f"- {memories[0]['probability']:.2f} {memories[0]['id']} = episode: the dentist" in text_of(recalled)
