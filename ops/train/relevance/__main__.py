@@ -34,7 +34,7 @@ GIVEN = Path(__file__).parents[4] / "shared" / "data"
 _WEIGHTS = Path(choice_model.__file__).parent / "choice_weights.npz"
 #: Networks whose probabilities are averaged.
 _SEEDS = (1, 2)
-_SETS = ("chats", "crops", "locomo", "beam", "friendsqa", "everyday", GENERAL)
+_SETS = ("chats", "crops", "locomo", "beam", "friendsqa", "everyday", "realmem", GENERAL)
 #: How often a question of general knowledge that is near to its chat is trained on: there are few. Those of crops once,
 #: since most of them are not near to the messages that the crop has.
 _NEAR_GENERAL_TIMES = 4
@@ -110,9 +110,10 @@ def report(all: Sequence[Judged]) -> None:
         questions = [one for one in all if one.sample.set_name == name and not one.sample.is_turn]
         _print_order(name, questions)
         _print_silence(questions)
-    turns = [one for one in all if one.sample.is_turn]
-    _print_order("turns", turns)
-    _print_silence(turns)
+    for name in _SETS:
+        turns = [one for one in all if one.sample.set_name == name and one.sample.is_turn]
+        _print_order(f"{name} turns", turns)
+        _print_silence(turns)
 
 
 def _print_order(name: str, judged: Sequence[Judged]) -> None:
@@ -128,7 +129,7 @@ def _print_order(name: str, judged: Sequence[Judged]) -> None:
     model = "  ".join(mean(lambda one, k=k: one.recall(one.best_first[:k])) for k in _FIRST)
     counts = [min(_LIMIT, enough(np.sort(one.items)[::-1], passive=one.sample.is_turn)) for one in answered]
     chosen = [one.recall(one.best_first[:count]) for one, count in zip(answered, counts, strict=True)]
-    print(f"{name:10} {len(answered):4} answered: first {_FIRST} by the ranking {ranking}; by the model {model}")
+    print(f"{name:15} {len(answered):4} answered: first {_FIRST} by the ranking {ranking}; by the model {model}")
     print(f"{'':10} chosen: {100 * np.mean(chosen):.1f} % of the evidence in {np.mean(counts):.1f} messages")
 
 

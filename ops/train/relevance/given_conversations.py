@@ -1,9 +1,13 @@
-"""Given conversations: those of `../shared`: long ones, dialogues joined to memories of sessions, and small cases."""
+"""Given conversations: those of `../shared`: long ones, dialogues joined to memories of sessions, and small cases.
+
+`given_turns.jsonl` has, for some turns of the long ones, the ids of the messages that help to reply, by five readers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +19,13 @@ _SCENES = 12
 _START = datetime(2025, 1, 5, 18, tzinfo=UTC)
 #: Questions of LoCoMo about the wrong person: neither answered nor unknown.
 _ADVERSARIAL = "5"
+_TURNS = Path(__file__).with_name("given_turns.jsonl")
+#: Events of a conversation of RealMem, whose turns alone are read: its evidence is marked by session.
+_REALMEM_EVENTS = 900
 
 
 def given_chats(folder: Path) -> Iterator[Chat]:
-    """Yield the conversations of LoCoMo and BEAM, memories of scenes of FriendsQA, and everyday cases.
+    """Yield the conversations of LoCoMo, BEAM and RealMem, memories of scenes of FriendsQA, and everyday cases.
 
     Parameters:
         folder: with the long conversations; the cases are in the folder `everyday` beside it.
@@ -31,13 +38,42 @@ def given_chats(folder: Path) -> Iterator[Chat]:
                 for question in content["questions"]
                 if question["gold"] and not (name == "locomo" and str(question["category"]) == _ADVERSARIAL)
             ]
-            yield Chat(name=content["name"], set_name=name, events=content["events"], asked=asked)
+            events = content["events"]
+            yield Chat(name=content["name"], set_name=name, events=events, asked=[*asked, *_turns(events)])
+    for file in sorted(folder.glob("realmem-*.json")):
+        content = orjson.loads(file.read_bytes())
+        events = content["events"][:_REALMEM_EVENTS]
+        if turns := _turns(events):
+            yield Chat(name=content["name"], set_name="realmem", events=events, asked=turns)
     lines = (folder / "training" / "friendsqa.jsonl").read_bytes().splitlines()
     scenes = sorted((orjson.loads(line) for line in lines), key=lambda scene: scene["name"])
     for start in range(0, len(scenes), _SCENES):
         yield _memory_of_scenes(f"friendsqa-{start // _SCENES}", scenes[start : start + _SCENES])
     for file in sorted((folder.parent / "everyday").glob("cases-*.json")):
         yield from (_everyday_chat(case) for case in orjson.loads(file.read_bytes()))
+
+
+@cache
+def labelled_turns() -> Mapping[str, Sequence[str]]:
+    """Return the ids of the messages that help to reply to a turn, by the id of the turn."""
+    lines = (orjson.loads(line) for line in _TURNS.read_bytes().splitlines())
+    return {line["turn"]: line["helps"] for line in lines}
+
+
+def _turns(events: Sequence[dict[str, Any]]) -> list[Asked]:
+    """Return the labelled turns of a conversation."""
+    return [
+        Asked(
+            query=event["payload"]["text"],
+            gold=tuple(labelled_turns()[event["id"]]),
+            is_turn=True,
+            at=event["id"],
+            until=event["occurred_at"],
+            speaker=event["payload"].get("name"),
+        )
+        for event in events
+        if event["id"] in labelled_turns()
+    ]
 
 
 def _memory_of_scenes(name: str, scenes: list[dict[str, Any]]) -> Chat:

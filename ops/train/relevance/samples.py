@@ -24,7 +24,7 @@ from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
 #: Given conversations that are held out, and one in five of the others.
-_HELD_OUT = ("conv-41", "beam-100K-2", "beam-100K-5", "beam-100K-8")
+_HELD_OUT = ("conv-41", "beam-100K-2", "beam-100K-5", "beam-100K-8", "Kenta_Tanaka")
 _HELD_OUT_EVERY = 5
 #: The set of the questions of general knowledge, and how many each labelled chat, and its crop, is asked.
 GENERAL = "general"
@@ -60,7 +60,7 @@ class Sample:
 
 def is_held_out(set_name: str, chat: str) -> bool:
     """Return whether a chat is not trained on."""
-    if set_name in ("locomo", "beam"):
+    if set_name in ("locomo", "beam", "realmem"):
         return chat.endswith(_HELD_OUT)
     if set_name == "friendsqa":
         return int(chat.rpartition("-")[2]) % _HELD_OUT_EVERY == _HELD_OUT_EVERY - 1
