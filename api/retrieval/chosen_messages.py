@@ -9,6 +9,7 @@ import numpy as np
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch
+from recollect.api.retrieval.ranking.asked_time import limiting_scope
 from recollect.api.retrieval.ranking.choice import (
     ANSWER_MIN,
     DOUBTFUL_ANSWER_MIN,
@@ -22,7 +23,6 @@ from recollect.api.retrieval.ranking.search_result import DroppedCandidate
 from recollect.api.retrieval.result_items import episode_item
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
 
 
 def chosen_messages(
@@ -37,7 +37,7 @@ def chosen_messages(
     distinct = distinct_episodes(context, ranked, 2 * request.limit)
     probabilities = choice.probabilities[distinct.positions]
     if request.gate:
-        of_facts = [match.probability for match in matches if _is_from_no_message(context, match.item)]
+        of_facts = [] if _is_turn(context) else _of_stated_facts(context, matches)
         count = enough(_in_addition(context, probabilities, of_facts), of_facts, passive=_is_turn(context))
         dropped += _not_needed(context, ranked, distinct, probabilities, count)
         distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
@@ -48,13 +48,20 @@ def chosen_messages(
 def _in_addition(context: SearchContext, probabilities: Vector, of_facts: Sequence[float]) -> Vector:
     """Return how probable it is that each message is needed in addition to facts, one of which may be the value."""
     intent = context.query.intent
-    has_parts = intent.overview or intent.list or intent.count or _is_turn(context)
+    has_parts = intent.overview or intent.list or intent.count
     return probabilities if has_parts or not of_facts else probabilities * np.float32(1 - max(of_facts))
 
 
-def _is_from_no_message(context: SearchContext, item: KnowledgeItem) -> bool:
-    """Return whether a program stated an item. What was read in a message is shown by the message, if that is shown."""
-    return all(context.snapshot.episodes.version_of(id) is None for id in item.source_events)
+def _of_stated_facts(context: SearchContext, matches: Sequence[KnowledgeMatch]) -> list[float]:
+    """Return the probabilities of the facts that a program stated and that are surely shown.
+
+    A fact that was read in a message is left out where the message is shown. By its time or its trust, any may be.
+    """
+    if limiting_scope(context) is not None or context.request.min_trust:
+        return []
+    version_of = context.snapshot.episodes.version_of
+    facts = (match for match in matches if match.item.kind == "fact" and not match.required)
+    return [match.probability for match in facts if all(version_of(id) is None for id in match.item.source_events)]
 
 
 def _is_turn(context: SearchContext) -> bool:

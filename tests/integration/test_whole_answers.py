@@ -107,3 +107,21 @@ def test_what_is_stated_of_a_topic_is_crowded_out_by_no_messages(tmp_path: Path)
     assert [item.kind for item in overview.items].count("fact") == len(facts)
     assert height.items[0].text == "Lighthouse is 34 metres tall"
     assert all(item.kind == "fact" for item in height.items)
+
+
+def test_the_session_of_a_day_is_what_was_said_on_it_and_other_sessions_are_a_topic(memory: Recollect) -> None:
+    memory.append(
+        "a",
+        [
+            {**event, "occurred_at": f"2026-02-{day}T10:00:00Z"}
+            for day, event in [
+                ("16", message("the webhook fails on staging", id="m1", session_id="s1")),
+                ("19", message("the boiler man never came", id="m2", session_id="s2")),
+                ("20", message("my session with the physio takes forty minutes", id="m3", session_id="s3")),
+            ]
+        ],
+    )
+    until = "2026-03-01T10:00:00Z"
+    said = memory.retrieve("a", "what happened in the session on 19 February 2026?", until=until)
+    assert [item.id for item in said.items] == ["m2"]
+    assert memory.retrieve("a", "how long is my session?", until=until).items[0].id == "m3"

@@ -197,6 +197,8 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
     topic = [word for word in read.without_names if word not in date_words]
     request = _REQUEST.match(question)
     topicless = _TOPICLESS_WORDS if request is None else _TOPICLESS_WORDS.union(_words(request.group()))
+    # The session of a day is a conversation; without a day it may be one at the gym.
+    topicless = topicless | {"session", "sessions"} if dates else topicless
     topic_words = frozenset(topic) - topicless
     has_topic = bool(topic_words)
     if read.language is not None and has_topic:
@@ -255,7 +257,7 @@ _TOPICLESS_WORDS = frozenset(
     happen happened happens happening new news going coming come upcoming next last time times recently lately
     plan plans planned planning doing done did schedule scheduled agenda calendar appointment appointments due
     talk talked talking discuss discussed discussion chat chatted conversation conversations speak spoke
-    mention mentioned session sessions still currently moment person user self ask asked
+    mention mentioned still currently moment person user self ask asked
     question questions
     """.split()
 )

@@ -54,7 +54,7 @@ def given_chats(folder: Path) -> Iterator[Chat]:
 
 
 @cache
-def labelled_turns() -> Mapping[str, Sequence[str]]:
+def _labelled_turns() -> Mapping[str, Sequence[str]]:
     """Return the ids of the messages that help to reply to a turn, by the id of the turn."""
     lines = (orjson.loads(line) for line in _TURNS.read_bytes().splitlines())
     return {line["turn"]: line["helps"] for line in lines}
@@ -65,14 +65,14 @@ def _turns(events: Sequence[dict[str, Any]]) -> list[Asked]:
     return [
         Asked(
             query=event["payload"]["text"],
-            gold=tuple(labelled_turns()[event["id"]]),
+            gold=tuple(_labelled_turns()[event["id"]]),
             is_turn=True,
             at=event["id"],
             until=event["occurred_at"],
             speaker=event["payload"].get("name"),
         )
         for event in events
-        if event["id"] in labelled_turns()
+        if event["id"] in _labelled_turns()
     ]
 
 
