@@ -16,6 +16,7 @@ from recollect.api.retrieval.ranking.choice import (
     PASSIVE_ANSWER_MIN,
     Choice,
     enough,
+    enough_in_turn,
 )
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.repeated_texts import DistinctEpisodes, distinct_episodes
@@ -37,8 +38,11 @@ def chosen_messages(
     distinct = distinct_episodes(context, ranked, 2 * request.limit)
     probabilities = choice.probabilities[distinct.positions]
     if request.gate:
-        of_facts = [] if _is_turn(context) else _of_stated_facts(context, matches)
-        count = enough(_in_addition(context, probabilities, of_facts), of_facts, passive=_is_turn(context))
+        if _is_turn(context):
+            count = enough_in_turn(probabilities, asks_memory=choice.asks_memory)
+        else:
+            of_facts = _of_stated_facts(context, matches)
+            count = enough(_in_addition(context, probabilities, of_facts), of_facts)
         dropped += _not_needed(context, ranked, distinct, probabilities, count)
         distinct, probabilities = distinct.where(np.arange(len(probabilities)) < count), probabilities[:count]
     # In the order of the ranking, whose first message is right as often; so the probabilities belong to the places.

@@ -86,16 +86,16 @@ def standing_items(context: SearchContext, state: ConversationState, *, helps: b
         item
         for item in without_hidden(items, context.hidden)
         if (kinds is None or item.kind in kinds)
-        and not _is_doubted_twice(item)
+        and not _is_doubtful(item)
         and request.includes(item.occurred_at_us)
         and item.trust >= request.min_trust
         and passes_metadata(context, item.kind, item.id)
     ]
 
 
-def _is_doubted_twice(item: Item) -> bool:
-    """Return whether an item is perhaps no instruction, and perhaps withdrawn."""
-    return item.is_read_rule and item.confidence < CERTAIN_RULE_MIN and item.later is not None
+def _is_doubtful(item: Item) -> bool:
+    """Return whether an item is perhaps no instruction: what every turn gets has to be sure; a search finds the rest."""
+    return item.is_read_rule and item.confidence < CERTAIN_RULE_MIN
 
 
 def _first_items(context: SearchContext, chosen: Collection[str], *, greets: bool) -> list[Item]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from recollect.api.retrieval.ranking.choice import enough
+from recollect.api.retrieval.ranking.choice import enough, enough_in_turn
 from recollect.api.retrieval.ranking.choice_inputs import CANDIDATE_FEATURES, QUERY_FEATURES, ChoiceInputs
 from recollect.api.retrieval.ranking.choice_model import chances, load_weights
 
@@ -22,28 +22,34 @@ def _inputs(count: int, seed: int = 1) -> ChoiceInputs:
 
 
 def test_one_certain_message_is_enough() -> None:
-    assert enough(np.array([0.9, 0.02, 0.01], np.float32), passive=False) == 1
+    assert enough(np.array([0.9, 0.02, 0.01], np.float32)) == 1
 
 
 def test_an_answer_in_many_messages_gets_them_all() -> None:
-    assert enough(np.array([0.8, 0.7, 0.7, 0.6, 0.01], np.float32), passive=False) == 4
+    assert enough(np.array([0.8, 0.7, 0.7, 0.6, 0.01], np.float32)) == 4
 
 
 def test_a_question_always_gets_its_best_message_and_a_turn_does_not() -> None:
     unlikely = np.array([0.01, 0.0001], np.float32)
-    assert enough(unlikely, passive=False) == 1
-    assert enough(unlikely, passive=True) == 0
+    assert enough(unlikely) == 1
+    assert enough_in_turn(unlikely, asks_memory=True) == 0
 
 
 def test_where_what_is_known_answers_no_unlikely_message_is_added() -> None:
     unlikely = np.array([0.02, 0.02, 0.02], np.float32)
-    assert enough(unlikely, [0.9], passive=False) == 0
-    assert enough(np.array([0.5, 0.02], np.float32), [0.9], passive=False) == 1
+    assert enough(unlikely, [0.9]) == 0
+    assert enough(np.array([0.5, 0.02], np.float32), [0.9]) == 1
 
 
-def test_a_turn_gets_at_most_four_messages() -> None:
-    assert enough(np.full(9, 0.5, np.float32), passive=True) == 4
-    assert enough(np.full(9, 0.5, np.float32), passive=False) == 9
+def test_a_turn_gets_at_most_three_messages() -> None:
+    assert enough_in_turn(np.full(9, 0.5, np.float32), asks_memory=False) == 3
+    assert enough(np.full(9, 0.5, np.float32)) == 9
+
+
+def test_a_turn_that_asks_for_no_memory_gets_no_doubtful_message() -> None:
+    doubtful = np.array([0.3, 0.2, 0.1], np.float32)
+    assert enough_in_turn(doubtful, asks_memory=True) == 2
+    assert enough_in_turn(doubtful, asks_memory=False) == 1
 
 
 @given(_PROBABILITIES)
@@ -51,15 +57,15 @@ def test_what_is_left_out_is_less_probable_than_what_is_shown(
     values: np.ndarray[tuple[int], np.dtype[np.float32]],
 ) -> None:
     probabilities = np.sort(values)[::-1]
-    count = enough(probabilities, passive=False)
+    count = enough(probabilities)
     assert 1 <= count <= len(probabilities)
-    assert count == enough(np.append(probabilities, np.float32(0)), passive=False)
+    assert count == enough(np.append(probabilities, np.float32(0)))
 
 
 def test_doubtful_messages_are_shown_where_none_is_certain() -> None:
     doubtful = np.array([0.1, 0.08, 0.06, 0.05], np.float32)
-    assert enough(doubtful, passive=False) == 4
-    assert enough(np.array([0.9, 0.03, 0.02], np.float32), passive=False) == 1
+    assert enough(doubtful) == 4
+    assert enough(np.array([0.9, 0.03, 0.02], np.float32)) == 1
 
 
 def test_the_weights_fit_the_features() -> None:

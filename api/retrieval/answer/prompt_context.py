@@ -30,9 +30,11 @@ _CERTAIN_MIN = 0.7
 #: Probability under which a standing instruction that was read in a message is shown as a possible one: in 32 unseen
 #: conversations 30 of 34 from it on were instructions, and 25 of 40 below; of held-out lines 112 of 127 and 37 of 77.
 CERTAIN_RULE_MIN = 0.8
-#: Tokens of a message in a passive context, at most: its best sentences. An assistant's answer can have thousands, and
-#: the context of a turn is not asked for.
-PASSIVE_LINE_TOKENS = 80
+#: Tokens to which a long message is shortened in a passive context: its best sentences. An assistant's answer can have
+#: thousands, and the context of a turn is not asked for.
+PASSIVE_LINE_TOKENS = 60
+#: How many times as long a message is that is still shown whole: cutting off the end of one saves little.
+_WHOLE_LINE_FACTOR = 1.5
 #: Tokens of a shortened line, at least, so that it keeps a readable sentence.
 _TEXT_TOKENS_MIN = 24
 #: The share that a long line may take of the tokens which the better ones leave. Equal parts for all lines leave little
@@ -102,12 +104,16 @@ def fit_to_budget(
         items: best first.
         words: the words of the query.
         shares: the share of the token budget that is reserved for each category (`000`, section 4).
-        line_tokens_max: tokens of a message or summary, at most; None: as many as it has.
+        line_tokens_max: tokens to which a long message or summary is shortened; None: all are shown whole.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
     lines = [_line(item, occasion) for item in items]
     if line_tokens_max is not None:
-        lines = [_fitted(line, line_tokens_max, words) if line.item.kind == "episode" else line for line in lines]
+        whole_max = _WHOLE_LINE_FACTOR * line_tokens_max
+        lines = [
+            _fitted(line, line_tokens_max, words) if line.item.kind == "episode" and line.tokens > whole_max else line
+            for line in lines
+        ]
     if sum(line.tokens for line in lines) <= remaining_tokens:
         lines = [_dated(line) for line in lines]
     if sum(line.tokens for line in lines) > remaining_tokens:

@@ -23,11 +23,11 @@ DOUBTFUL_ANSWER_MIN = 0.5
 #: How many times as much evidence matters as a line without it (F-measure). Of held-out chats, 5.8 messages have 84 %
 #: of the evidence, and 2.8 have 91 % where the memory has at most 18.
 EVIDENCE_WEIGHT = 5.0
-#: In a turn of a conversation, where nothing was asked, a message under this probability is left out, and no more than
-#: this many are shown. Of held-out turns that memory helps with, 3.2 messages have 67 % of what helps, and 87 % of the
-#: other turns get none (without a limit 5 messages have 73 %).
-PASSIVE_ITEM_MIN = 0.06
-PASSIVE_ITEMS_MAX = 4
+#: In a turn of a conversation, a message under this probability is left out, and no more than this many are shown; the
+#: second one where the turn is worded as if for a memory. Figures in `ops/train/relevance/README.md`.
+PASSIVE_ITEM_MIN = 0.25
+PASSIVE_ASKED_ITEM_MIN = 0.15
+PASSIVE_ITEMS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,21 @@ def choose(ranked: RankedEpisodes) -> Choice | None:
     return Choice(replace(ranked, order=np.concatenate([chosen, rest])), probabilities, answer, asks_memory)
 
 
-def enough(probabilities: Vector, of_facts: Sequence[float] = (), *, passive: bool) -> int:
-    """Return how many of the messages are shown, best first.
+def enough_in_turn(probabilities: Vector, *, asks_memory: bool) -> int:
+    """Return how many of the messages are shown, best first, where the query is a turn of a conversation."""
+    item_min = PASSIVE_ASKED_ITEM_MIN if asks_memory else PASSIVE_ITEM_MIN
+    return min(PASSIVE_ITEMS_MAX, int((probabilities >= item_min).sum()))
 
-    Of a question, as many as have the highest expected F-measure with `EVIDENCE_WEIGHT` as its beta: the evidence that
+
+def enough(probabilities: Vector, of_facts: Sequence[float] = ()) -> int:
+    """Return how many of the messages are shown, best first, where the query is a question.
+
+    As many as have the highest expected F-measure with `EVIDENCE_WEIGHT` as its beta: the evidence that
     is shown, divided by a weighted sum of the lines that are shown and the evidence that there is (Chinchor 1992).
 
     Parameters:
         of_facts: the probabilities of knowledge that is shown with them.
     """
-    if passive:
-        return min(PASSIVE_ITEMS_MAX, int((probabilities >= PASSIVE_ITEM_MIN).sum()))
     evidence = sum(of_facts) + np.concatenate([[0], np.cumsum(probabilities)])
     lines = len(of_facts) + np.arange(len(evidence))
     measure = evidence / np.maximum(1, lines + EVIDENCE_WEIGHT**2 * evidence[-1])

@@ -21,8 +21,8 @@ from network import Scales, trained, weights_of
 from samples import GENERAL, Sample, is_held_out, samples
 
 from recollect.api.retrieval.ranking import choice_model
-from recollect.api.retrieval.ranking.choice import enough
-from recollect.api.retrieval.ranking.choice_inputs import ChoiceInputs
+from recollect.api.retrieval.ranking.choice import enough, enough_in_turn
+from recollect.api.retrieval.ranking.choice_inputs import QUERY_FEATURES, ChoiceInputs
 from recollect.api.retrieval.ranking.choice_model import Weights, chances
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import LOAD_SECONDS_MAX
@@ -127,10 +127,19 @@ def _print_order(name: str, judged: Sequence[Judged]) -> None:
 
     ranking = "  ".join(mean(lambda one, k=k: one.recall(np.arange(min(k, len(one.items))))) for k in _FIRST)
     model = "  ".join(mean(lambda one, k=k: one.recall(one.best_first[:k])) for k in _FIRST)
-    counts = [min(_LIMIT, enough(np.sort(one.items)[::-1], passive=one.sample.is_turn)) for one in answered]
+    counts = [min(_LIMIT, _count(one)) for one in answered]
     chosen = [one.recall(one.best_first[:count]) for one, count in zip(answered, counts, strict=True)]
     print(f"{name:15} {len(answered):4} answered: first {_FIRST} by the ranking {ranking}; by the model {model}")
     print(f"{'':10} chosen: {100 * np.mean(chosen):.1f} % of the evidence in {np.mean(counts):.1f} messages")
+
+
+def _count(judged: Judged) -> int:
+    """Return how many messages are shown, as in a retrieval."""
+    probabilities = np.sort(judged.items)[::-1]
+    if not judged.sample.is_turn:
+        return enough(probabilities)
+    asks_memory = bool(judged.sample.query[QUERY_FEATURES.index("asks_memory")] > 0)
+    return enough_in_turn(probabilities, asks_memory=asks_memory)
 
 
 def _kind(sample: Sample) -> str:
