@@ -51,11 +51,11 @@ def import_file(
         typer.Option(
             "--format",
             help="auto, chatgpt, claude, kira, markdown, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, "
-            "okf, jsonl, locomo, or memory-md for files of an export.",
+            "okf, jsonl, or memory-md for files of an export.",
         ),
     ] = "auto",
     namespace: Annotated[
-        str | None, typer.Option(help="The namespace that it is imported to; jsonl and locomo have their own.")
+        str | None, typer.Option(help="The namespace that it is imported to; jsonl has its own.")
     ] = None,
     user: Annotated[
         str | None, typer.Option(help="The name of the user in your bot's own messages; none when left out.")
@@ -137,21 +137,6 @@ def jsonl(
             log,
             lines,
             namespace=namespace,
-            on_progress=lambda done: progress.show("importing", done, None),
-            privacy=load_cli_settings(context.obj).privacy,
-        )
-    _print_result(imported)
-
-
-@app.command()
-def locomo(context: typer.Context, file: _File) -> None:
-    """Import LoCoMo conversations, each to the namespace locomo-<sample_id>."""
-    from recollect.api.importers.locomo_import import import_locomo  # noqa: PLC0415
-
-    with open_cli_log(context.obj) as log, progress_bars() as progress:
-        imported = import_locomo(
-            log,
-            file,
             on_progress=lambda done: progress.show("importing", done, None),
             privacy=load_cli_settings(context.obj).privacy,
         )

@@ -26,7 +26,6 @@ from recollect.api.cli import (
     reading_command,
     token_commands,
 )
-from recollect.api.cli.benchmark_commands import app as bench_app
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
@@ -64,7 +63,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(import_commands.app, name="import")
-app.add_typer(bench_app, name="bench")
 app.add_typer(job_commands.app, name="jobs")
 app.add_typer(token_commands.app, name="token")
 app.command()(memory_commands.serve)

@@ -13,7 +13,6 @@ from recollect.api.importers.graphiti_import import read_graphiti
 from recollect.api.importers.json_lines import read_json_lines
 from recollect.api.importers.jsonl_import import read_event
 from recollect.api.importers.letta_import import read_letta
-from recollect.api.importers.locomo_import import read_locomo
 from recollect.api.importers.mcp_memory_import import read_mcp_memory
 from recollect.api.importers.mem0_import import read_mem0
 from recollect.api.importers.notes_import import CURATED, read_notes
@@ -36,13 +35,6 @@ def _read_jsonl(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
         yield from read_json_lines(files, name, lambda fields, name=name: [event(fields, name)])
 
 
-def _read_locomo(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
-    """Yield the conversations of LoCoMo, each to a namespace of its own."""
-    for name in files.names:
-        for number, (namespace, event) in enumerate(read_locomo(files.read(name), name), start=1):
-            yield ExactEvent(namespace=namespace, draft=event, where=f"{name}, turn {number}")
-
-
 Reader = Callable[[SourceFiles, ReadOptions], Iterator[Record]]
 
 #: The reader of each format by its name.
@@ -60,10 +52,9 @@ READERS: dict[str, Reader] = {
     "slack": read_slack,
     "okf": read_okf,
     "jsonl": _read_jsonl,
-    "locomo": _read_locomo,
 }
 #: Formats whose events have namespaces of their own.
-OWN_NAMESPACES = frozenset({"jsonl", "locomo"})
+OWN_NAMESPACES = frozenset({"jsonl"})
 
 #: What the beginning of a file has, by format; the first that has all of its words is taken.
 _SIGNS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
@@ -73,7 +64,6 @@ _SIGNS: tuple[tuple[str, tuple[bytes, ...]], ...] = (
     ("telegram", (b'"date_unixtime"',)),
     ("telegram", (b'"personal_information"', b'"chats"')),
     ("discord", (b'"guild"', b'"channel"')),
-    ("locomo", (b'"sample_id"',)),
     ("letta", (b'"agents"', b'"blocks"')),
     ("graphiti", (b'"source_node_uuid"',)),
     ("graphiti", (b'"group_id"', b'"uuid"')),

@@ -94,7 +94,7 @@ def standing_items(context: SearchContext, state: ConversationState, *, helps: b
 
 
 def _is_doubtful(item: Item) -> bool:
-    """Return whether an item is perhaps no instruction: what every turn gets has to be sure; a search finds the rest."""
+    """Return whether an item is perhaps no instruction: what every turn gets is sure, and a search finds the rest."""
     return item.is_read_rule and item.confidence < CERTAIN_RULE_MIN
 
 

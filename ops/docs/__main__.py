@@ -16,9 +16,9 @@ import cli_page
 import errors_page
 import events_page
 import http_page
-import modules_page
 import python_page
 import settings_page
+from module_list import list_of_modules
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -33,7 +33,6 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "answer": http_page.answer,
         "filters": http_page.filters,
     },
-    "modules.md": {"modules": modules_page.render},
     "python.md": {"methods": python_page.render},
     "settings.md": {"settings": settings_page.render},
 }
@@ -54,8 +53,13 @@ def filled(page: str, parts: dict[str, Callable[[], str]]) -> str:
 def main() -> int:
     """Write the pages, or compare them; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--modules", action="store_true", help="print all folders and modules with their first lines")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page differs")
-    check = parser.parse_args().check
+    options = parser.parse_args()
+    if options.modules:
+        print(list_of_modules())
+        return 0
+    check = options.check
     # The pages show defaults, whatever the environment sets here.
     for name in [name for name in os.environ if name.startswith("RECOLLECT_")]:
         del os.environ[name]

@@ -5,13 +5,15 @@ Weights that are fitted to conversations of hundreds of messages alone fail in a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from recollect.api.evaluation.conversations import Conversation
+sys.path.append(str(Path(__file__).parents[1]))
+from evaluation.conversations import Conversation
 
 #: Fields of a case's step that say what was said.
 _SAID = {"user": "user", "bot": "assistant"}

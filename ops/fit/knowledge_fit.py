@@ -22,7 +22,6 @@ import orjson
 from numpy.typing import NDArray
 
 from recollect import Recollect
-from recollect.api.evaluation.unanswerable_questions import GENERAL_QUESTIONS
 from recollect.api.retrieval import namespace_search
 from recollect.api.retrieval.knowledge_search import KnowledgeSearch
 from recollect.api.retrieval.ranking.candidates import Mask
@@ -34,6 +33,9 @@ from recollect.projections.embeddings.embedder import NO_MODEL
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
+
+sys.path.append(str(Path(__file__).parents[1]))
+from evaluation.unanswerable_questions import GENERAL_QUESTIONS
 
 _CASES = Path(__file__).with_name("knowledge_cases.json")
 #: What is expected of each measure before the cases are seen, with vectors and without. The cases are few, so the fit

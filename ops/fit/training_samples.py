@@ -19,16 +19,18 @@ import numpy as np
 from case_book import read_case_book
 from general_prompts import GENERAL_PROMPTS
 
-from recollect.api.evaluation.conversations import Conversation, read_conversation
-from recollect.api.evaluation.crops import crops
-from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark, held_out, unanswerable_questions
-from recollect.api.evaluation.scores import ADVERSARIAL
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.ranking import relevance_gate
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.weighted_sum import message_share
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints, SmallInts
+
+sys.path.append(str(Path(__file__).parents[1]))
+from evaluation.conversations import Conversation, read_conversation
+from evaluation.crops import crops
+from evaluation.retrieval_benchmark import RetrievalBenchmark, held_out, unanswerable_questions
+from evaluation.scores import ADVERSARIAL
 
 #: The size of a memory in reports and weights: a whole conversation, a case, a case after other messages, or the
 #: messages of a crop.

@@ -53,7 +53,7 @@ def summary_passages(summary: SpokenText, sources: Sequence[SourceTurn]) -> Iter
     """Yield the passages of a summary and those of its sources, so that queries that matched a turn match the summary.
 
     A summary without a word of its own consists of sentences of its sources, which are embedded already: another
-    passage would cost a pass of the model in the night, and finds no evidence more (`recollect bench compaction`).
+    passage would cost a pass of the model in the night, and finds no evidence more (`ops/evaluation compaction`).
 
     Parameters:
         sources: the turns, in order.

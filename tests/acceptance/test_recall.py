@@ -1,13 +1,12 @@
-"""Ranking on a real conversation with known answers. The whole benchmark is `recollect bench retrieval FOLDER`."""
+"""Ranking on a real conversation with known answers; all of them: `python ops/evaluation retrieval FOLDER`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from evaluation.retrieval_benchmark import run_retrieval_bench
 from support.data import conversations
-
-from recollect.api.evaluation.retrieval_benchmark import run_retrieval_bench
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import orjson
 import pytest
-from support.command_line import recollect
+from evaluation.answer_benchmark import FORMS, Reader, run_answer_bench
+from evaluation.answer_scores import is_exact, token_f1
 from support.data import conversations
 from support.events import message
 from support.openai_server import OpenAiServer, Raw, openai_server
 
-from recollect.api.evaluation.answer_benchmark import FORMS, Reader, run_answer_bench
-from recollect.api.evaluation.answer_scores import is_exact, token_f1
 from recollect.events.errors import InvalidInput, ServerUnavailable
 
 _TOWNS = {"Ann": "Porto", "Ben": "Faro", "Cleo": "Lagos", "Dan": "Braga"}
@@ -157,14 +156,12 @@ def test_expected_answers_come_from_a_file_and_forms_are_chosen(folder: Path, se
         run(folder, server.url, forms=["best"])
 
 
-def test_wrong_input_is_refused_with_what_to_do(folder: Path, server: OpenAiServer, tmp_path: Path) -> None:
+def test_wrong_input_is_refused_with_what_to_do(folder: Path, server: OpenAiServer) -> None:
     (folder.parent / "answers.jsonl").write_text("no answers\n")
     with pytest.raises(InvalidInput, match=r"answers\.jsonl: not a file of answers"):
         run(folder, server.url)
-    refused = recollect("bench", "answers", str(folder), "--llm", "http://127.0.0.1:9/v1", data=tmp_path)
-    assert refused.returncode == 2
-    assert "/v1/models: " in refused.stderr
-    assert "start the server" in refused.stderr
+    with pytest.raises(ServerUnavailable, match=r"/v1/models: .*start the server"):
+        Reader("http://127.0.0.1:9/v1", None)
     (folder / "own-flats.json").write_bytes((folder / "own-flats.json").read_bytes().replace(b'"answer"', b'"other"'))
     with pytest.raises(InvalidInput, match="no question has an expected `answer`"):
         run(folder, server.url)

@@ -130,8 +130,6 @@ def test_a_bad_option_is_refused_in_python(memory: Recollect) -> None:
         (("verify", "--namespace", ".."), b"", "namespace"),
         (("import", "jsonl", "/no/such/file"), b"", "/no/such/file"),
         (("import", "jsonl", "-"), b'{"type":"message.added","payload":{"role":"user","text":"x"}}\n', "namespace"),
-        (("import", "locomo", "/dev/null"), b"", "/dev/null"),
-        (("bench", "retrieval", "/no/such/folder"), b"", "/no/such/folder"),
         (("dance",), b"", "dance"),
     ],
 )

@@ -199,10 +199,6 @@ COMMANDS = {
     "sql": "query --format --output --width",
     "import file": "path --format --namespace --user --since --limit --dry-run --json",
     "import jsonl": "file --namespace",
-    "import locomo": "file",
-    "bench answers": "folder --llm --model --questions --seed --answers --forms --results --keep",
-    "bench compaction": "folder --after --copy-of",
-    "bench retrieval": "folder --keep --per-question --rankings --crops",
     "jobs show": "letter_id",
     "jobs requeue": "letter_id --all",
     "init": "--new-log",
@@ -265,7 +261,7 @@ def test_a_process_of_the_command_reads_its_streams_and_exits_with_the_code(tmp_
     assert orjson.loads(found.stdout)["id"] == "e1"
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "jobs", "bench", "import"])
+@pytest.mark.parametrize("command", [*COMMANDS, "jobs", "import"])
 def test_every_command_takes_the_data_folder_after_its_name_too(tmp_path: Path, command: str) -> None:
     assert "--data" in recollect(*command.split(), "--help", data=tmp_path).stdout
 

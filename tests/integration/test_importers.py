@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 import pytest
+from evaluation.locomo_events import locomo_events
 from support.data import conversations
 from support.events import message
 
 from recollect.api.importers.jsonl_import import import_jsonl
-from recollect.api.importers.locomo_import import import_locomo
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
 
@@ -62,11 +61,15 @@ def test_more_lines_than_a_batch_are_imported(log: SqliteLog) -> None:
     assert seen == [1_000, 2_000, 2_500]
 
 
-def test_the_published_locomo_file_becomes_dated_messages_with_captions(log: SqliteLog, tmp_path: Path) -> None:
-    path = tmp_path / "locomo10.json"
-    path.write_text(json.dumps(_PUBLISHED))
-    assert import_locomo(log, path, on_progress=quiet).added == 3
-    assert import_locomo(log, path, on_progress=quiet).duplicates == 3
+def lines_of_locomo(content: Any) -> Iterator[bytes]:
+    """Return what `ops/evaluation/locomo_events.py` prints for a file."""
+    return map(orjson.dumps, locomo_events(content))
+
+
+def test_the_published_locomo_file_becomes_dated_messages_with_captions(log: SqliteLog) -> None:
+    for added, duplicates in ((3, 0), (0, 3)):
+        imported = import_jsonl(log, lines_of_locomo(_PUBLISHED), namespace=None, on_progress=quiet)
+        assert (imported.added, imported.duplicates) == (added, duplicates)
 
     first, second, third = (event.as_json() for event in log.read("locomo-conv-1"))
     assert (first["id"], first["session_id"], first["occurred_at"]) == (
@@ -79,22 +82,10 @@ def test_the_published_locomo_file_becomes_dated_messages_with_captions(log: Sql
     assert third["session_id"] == "conv-1:session_2"
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]x", '{"a": 1}', '[{"sample_id": "c"}]', "7", '{"name": "x", "events": [{}]}']
-)
-def test_a_file_of_another_shape_is_refused_and_nothing_is_written(
-    log: SqliteLog, tmp_path: Path, content: str
-) -> None:
-    path = tmp_path / "file.json"
-    path.write_text(content)
-    with pytest.raises(InvalidInput, match=r"file\.json"):
-        import_locomo(log, path, on_progress=quiet)
-    assert log.heads() == []
-
-
 def test_real_conversations_are_imported_under_their_own_ids(log: SqliteLog) -> None:
     [path, *_] = conversations("locomo-*.json")
-    imported = import_locomo(log, path, on_progress=quiet)
+    lines = lines_of_locomo(orjson.loads(path.read_bytes()))
+    imported = import_jsonl(log, lines, namespace=None, on_progress=quiet)
     [head] = log.heads()
     assert head.namespace == path.stem
     assert head.version == imported.added > 100

@@ -319,7 +319,7 @@ def test_the_profile_comes_with_every_turn_and_first(memory: Recollect, turn: Tu
     assert [item.text for item in asked.items] == ["the bridge is long"]
 
 
-def test_a_doubtful_instruction_is_left_out_of_a_turn_unless_it_was_stated_or_pinned(memory: Recollect, turn: Turn) -> None:
+def test_a_doubtful_instruction_that_is_neither_stated_nor_pinned_is_left_out(memory: Recollect, turn: Turn) -> None:
     read = {"standing": True, "source_type": "observed"}
     memory.append(
         "a",

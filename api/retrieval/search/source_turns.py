@@ -26,7 +26,7 @@ from recollect.projections.search_index.expired_turns import ExpiredTurn
 from recollect.projections.search_index.postings import PostingsWithTurns
 
 #: Summaries whose sources are read: the best ones. Of 207 sessions of a user and an assistant, they hold as much of the
-#: evidence in the context as all messages did before compaction (`recollect bench compaction`).
+#: evidence in the context as all messages did before compaction (`ops/evaluation compaction`).
 _SUMMARIES_MAX = 48
 #: Added to a summary within a time range of the query: more than the words can differ.
 _IN_SPAN_BONUS = 10.0

@@ -1,15 +1,17 @@
-"""What comes out: the same scores for all, by the definitions of `recollect bench retrieval`, and one table."""
+"""What comes out: the same scores for all, by the definitions of `python ops/evaluation retrieval`, and one table."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recollect.api.evaluation.conversations import read_conversation
-from recollect.api.evaluation.scores import Report, Score, score_question
+sys.path.append(str(Path(__file__).parents[2]))
+from evaluation.conversations import read_conversation
+from evaluation.scores import Report, Score, score_question
 
 _PERCENT = ("turn@5", "turn@10", "turn@20", "sess@5", "sess@10")
 _HEAD = ("set", "questions", "memory", "turn@5", "turn@10", "turn@20", "MRR", "sess@5", "sess@10")

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from worker import disk_mib, peak_mib
 
-from recollect.api.evaluation.conversations import read_conversation
-from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark
-from recollect.api.evaluation.scores import Score
+sys.path.append(str(Path(__file__).parents[2]))
+from evaluation.conversations import read_conversation
+from evaluation.retrieval_benchmark import RetrievalBenchmark
+from evaluation.scores import Score
 
 
 def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:

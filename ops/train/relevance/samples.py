@@ -14,14 +14,16 @@ import numpy as np
 from given_conversations import given_chats
 from labelled_chats import Asked, Chat, crop_of, read_asks, read_chats
 
-from recollect.api.evaluation.conversations import Conversation
-from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.choice_inputs import ChoiceInputs, choice_inputs
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.projection_settings import DEFAULT_MODEL
+
+sys.path.append(str(Path(__file__).parents[2]))
+from evaluation.conversations import Conversation
+from evaluation.retrieval_benchmark import RetrievalBenchmark
 
 #: Given conversations that are held out, and one in five of the others.
 _HELD_OUT = ("conv-41", "beam-100K-2", "beam-100K-5", "beam-100K-8", "Kenta_Tanaka")

@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+from evaluation.conversations import Conversation, read_conversation
+from evaluation.crops import copy_vectors, crops
+from evaluation.scores import ADVERSARIAL, Report, Score, recall_at_10, score_question
+from evaluation.unanswerable_questions import GENERAL_QUESTIONS
+
 from recollect.api.assembly.memory_parts import open_parts
-from recollect.api.evaluation.conversations import Conversation, read_conversation
-from recollect.api.evaluation.crops import copy_vectors, crops
-from recollect.api.evaluation.scores import ADVERSARIAL, Report, Score, recall_at_10, score_question
-from recollect.api.evaluation.unanswerable_questions import GENERAL_QUESTIONS
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.settings import load_settings

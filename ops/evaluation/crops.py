@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from recollect.api.evaluation.conversations import Conversation
-from recollect.api.evaluation.scores import ADVERSARIAL
+from evaluation.conversations import Conversation
+from evaluation.scores import ADVERSARIAL
 
 #: Messages of a crop, and crops of that size from one conversation. Small ones are more, since each has few questions.
 CROPS: Mapping[int, int] = {8: 12, 16: 8, 32: 6, 64: 4, 128: 2, 256: 1}
@@ -25,7 +25,7 @@ _QUESTIONS_MAX = 6
 def crops(conversation: Conversation) -> Iterator[tuple[int, Conversation]]:
     """Yield (messages, crop): adjacent messages with the evidence of a question, and the questions they answer."""
     # Reproducible: the same conversation has the same crops.
-    chance = random.Random(conversation.name)  # noqa: S311 -- no secret
+    chance = random.Random(conversation.name)
     spans = _evidence_spans(conversation)
     for size, count in CROPS.items():
         answerable = [(question, span) for question, span in spans if span[1] - span[0] < size]

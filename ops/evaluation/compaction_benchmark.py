@@ -14,9 +14,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from recollect.api.evaluation.conversations import Conversation, read_conversation
-from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark
-from recollect.api.evaluation.scores import ADVERSARIAL, render_table
+from evaluation.conversations import Conversation, read_conversation
+from evaluation.retrieval_benchmark import RetrievalBenchmark
+from evaluation.scores import ADVERSARIAL, render_table
+
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import microseconds
 from recollect.events.progress import OnPartProgress

@@ -1,4 +1,4 @@
-"""Modules page: every folder of the four packages with its purpose, every module with its first line."""
+"""Module list: every folder of the four packages with its purpose, every module with its first line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("events", "projections", "jobs", "api")
 
 
-def render() -> str:
+def list_of_modules() -> str:
     """Return a section for each folder, in the order of the layers: its purpose, then a table of its modules."""
     return "\n\n".join(_section(folder) for package in PACKAGES for folder in _folders(ROOT / package))
 

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import httpx2
 import orjson
+from evaluation.answer_scores import is_exact, token_f1
+from evaluation.conversations import Conversation, read_answers, read_conversation
+from evaluation.retrieval_benchmark import RetrievalBenchmark
+from evaluation.scores import ADVERSARIAL, render_table
 
-from recollect.api.evaluation.answer_scores import is_exact, token_f1
-from recollect.api.evaluation.conversations import Conversation, read_answers, read_conversation
-from recollect.api.evaluation.retrieval_benchmark import RetrievalBenchmark
-from recollect.api.evaluation.scores import ADVERSARIAL, render_table
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.errors import InvalidInput, ServerUnavailable, short_text
 from recollect.events.progress import OnPartProgress
@@ -117,7 +117,7 @@ def draw(conversations: Sequence[Conversation], number: int, seed: int) -> list[
             "no question has an expected `answer` and messages in `gold`; give the answers with --answers",
             field="FOLDER",
         )
-    random.Random(seed).shuffle(questions)  # noqa: S311
+    random.Random(seed).shuffle(questions)
     return questions[:number]
 
 
