@@ -9,7 +9,16 @@ from typing import Any, Generic, Literal
 
 from typing_extensions import TypedDict, TypeVar
 
-from recollect.api.knowledge_types import Document, Observation, Preference, Procedure, Relationship
+from recollect.api.knowledge_types import (
+    DateMention,
+    Document,
+    ForgottenItem,
+    Observation,
+    Preference,
+    Procedure,
+    Question,
+    Relationship,
+)
 
 #: The items of a page.
 Row = TypeVar("Row", default=dict[str, Any])
@@ -238,6 +247,23 @@ class Neighbourhood(TypedDict):
     entity: str | None
     nodes: list[str]
     edges: list[GraphEdge]
+
+
+#: The items of each public list.
+LIST_ROWS: dict[str, type[Any]] = {
+    "episodes": Episode,
+    "sessions": Session,
+    "entities": Entity,
+    "facts": Fact,
+    "preferences": Preference,
+    "procedures": Procedure,
+    "relationships": Relationship,
+    "documents": Document,
+    "observations": Observation,
+    "forgotten": ForgottenItem,
+    "questions": Question,
+    "dates": DateMention,
+}
 
 
 class EpisodeMemory(Episode):

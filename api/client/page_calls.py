@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.api.client import answers
 from recollect.api.client.call import Call, encoded, id_part, namespace_path, query
 from recollect.events.errors import InvalidInput
+from recollect.events.memory_kinds import MEMORY_KINDS, OTHER_LISTS
 
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
@@ -23,20 +24,7 @@ if TYPE_CHECKING:
     from recollect.projections.read_models.read_models import ReplayCheck
 
 #: The lists of a namespace: each is a part of a path. The server has their filters.
-LISTS = (
-    "dates",
-    "documents",
-    "entities",
-    "episodes",
-    "facts",
-    "forgotten",
-    "observations",
-    "preferences",
-    "procedures",
-    "questions",
-    "relationships",
-    "sessions",
-)
+LISTS = tuple(sorted([*OTHER_LISTS, *(kind.list_name for kind in MEMORY_KINDS)]))
 
 
 def page(namespace: str, name: str, after: str, limit: int, as_of: AsOf, filters: Filters | None) -> Call[Page[Any]]:

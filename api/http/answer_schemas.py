@@ -7,25 +7,13 @@ from typing import Any, NotRequired, cast
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from recollect.api.knowledge_types import (
-    DateMention,
-    Document,
-    ForgottenItem,
-    Observation,
-    Preference,
-    PreferenceValue,
-    Procedure,
-    Question,
-    Relationship,
-)
+from recollect.api.knowledge_types import PreferenceValue
 from recollect.api.receipt_types import ErasurePreview, Receipt
 from recollect.api.result_types import (
+    LIST_ROWS,
     EndableMemory,
-    Entity,
     EntityMemory,
-    Episode,
     EventItem,
-    Fact,
     FactValue,
     Forgotten,
     MemoryItem,
@@ -35,7 +23,6 @@ from recollect.api.result_types import (
     PinnableMemory,
     QuarantineItem,
     QuarantinePage,
-    Session,
     Trace,
     TraceSummary,
     Undone,
@@ -89,18 +76,7 @@ ANSWERS: dict[str, Any] = {
     "list_traces": Page[TraceSummary],
     "read_trace": Trace,
     "read_graph": Neighbourhood,
-    "list_episodes": Page[Episode],
-    "list_sessions": Page[Session],
-    "list_entities": Page[Entity],
-    "list_facts": Page[Fact],
-    "list_preferences": Page[Preference],
-    "list_procedures": Page[Procedure],
-    "list_relationships": Page[Relationship],
-    "list_documents": Page[Document],
-    "list_observations": Page[Observation],
-    "list_forgotten": Page[ForgottenItem],
-    "list_questions": Page[Question],
-    "list_dates": Page[DateMention],
+    **{f"list_{name}": Page[row] for name, row in LIST_ROWS.items()},
     "read_memory": MemoryItem,
     "update_memory": MemoryItem,
     "pin": PinnableMemory,

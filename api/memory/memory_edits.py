@@ -12,21 +12,13 @@ from recollect.api.result_types import EpisodeMemory
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft, RecordedEvent, rfc3339
 from recollect.events.errors import InvalidEvent, InvalidInput, NotFound
+from recollect.events.memory_kinds import MEMORY_KINDS
 from recollect.events.validation import SERVER_FIELDS, producer_drafts
 from recollect.projections.projector.episode_events import episode_from_event, is_episode_event
 from recollect.projections.text.tokens import estimate_tokens
 
 #: The fields of each kind that an update can change. `text` is the field that follows it.
-UPDATABLE: Mapping[str, tuple[str, ...]] = {
-    "episode": ("text", "metadata", "not_for"),
-    "fact": ("text", "object", "valid_from"),
-    "preference": ("text", "value", "strength", "standing"),
-    "procedure": ("trigger", "steps", "context", "confidence"),
-    "relationship": ("source", "type", "target", "properties"),
-    "document": ("text", "title", "uri", "metadata", "relations"),
-    "entity": ("text", "description", "type", "aliases", "importance", "metadata"),
-    "observation": (),
-}
+UPDATABLE: Mapping[str, tuple[str, ...]] = {kind.name: kind.editable for kind in MEMORY_KINDS}
 
 
 class MemoryChanges(TypedDict, total=False):
@@ -60,8 +52,8 @@ _TEXT_FIELDS = {"fact": "object", "preference": "value", "entity": "description"
 #: The reason of what forgets or invalidates the old form of a memory in an update.
 UPDATED = "updated"
 #: Kinds with a pin, and kinds that can end.
-_PINNABLE = frozenset(("episode", "fact", "preference", "procedure", "relationship"))
-_ENDING = _PINNABLE - {"episode"}
+_PINNABLE = frozenset(kind.name for kind in MEMORY_KINDS if kind.can_be_pinned)
+_ENDING = frozenset(kind.name for kind in MEMORY_KINDS if kind.can_end)
 
 
 def changes_of(kind: str, text: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:

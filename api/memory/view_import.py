@@ -35,13 +35,14 @@ from recollect.api.pages.list_pages import PAGE_ITEMS_MAX
 from recollect.events.envelope import EventDraft, now_us, rfc3339
 from recollect.events.errors import InvalidInput
 from recollect.events.intake.quarantine import imported_id, with_quarantine
+from recollect.events.memory_kinds import MEMORY_KINDS
 
 #: The headings below which a line is about the user.
 _OF_USER = (None, FACTS_HEADING, PREFERENCES_HEADING, PROCEDURES_HEADING)
 #: The name of the format.
 FORMAT = "memory-md"
 _KINDS = {"f": "fact", "p": "preference", "r": "relationship", "w": "procedure"}
-_LISTS = {"f": "facts", "p": "preferences", "r": "relationships", "w": "procedures"}
+_LISTS = {letter: kind.list_name for letter, name in _KINDS.items() for kind in MEMORY_KINDS if kind.name == name}
 _VALUES = {"fact": "object", "preference": "value", "relationship": "target"}
 
 

@@ -19,6 +19,7 @@ from recollect.events.intake.instructions import (
 )
 from recollect.events.intake.payload_lines import to_read
 from recollect.events.json_texts import json_texts
+from recollect.events.memory_kinds import ID_LETTERS, MEMORY_KINDS
 from recollect.events.validation import draft
 
 #: Who wrote a text, as the server tells from its event.
@@ -41,8 +42,8 @@ _CONVERSATION_CHARS_MAX = 2_000
 _REMEMBERED_TYPES = frozenset(
     {"fact.stated", "preference.stated", "entity.described", "relationship.stated", "procedure.recorded"}
 )
-#: The lists of extracted items that a context shows, and the letters of their ids.
-_EXTRACTED = (("facts", "f"), ("preferences", "p"), ("procedures", "w"))
+#: The lists of extracted items that wait for a review.
+_EXTRACTED = tuple(kind.list_name for kind in MEMORY_KINDS if kind.is_quarantined)
 
 
 def imported_id(kind: str, item: str) -> str:
@@ -128,10 +129,10 @@ def _quarantines(event: EventDraft) -> Iterator[EventDraft]:
     """Yield the quarantines of what an event adds and of what was extracted by it."""
     if event.type == "facts.extracted":
         payload: dict[str, Any] = orjson.loads(event.payload)
-        for name, letter in _EXTRACTED:
+        for name in _EXTRACTED:
             for number, item in enumerate(payload.get(name, ())):
                 if any(map(looks_like_instructions, json_texts(item))):
-                    yield _quarantine(event, f"{event.id}#{letter}{number}", "memory")
+                    yield _quarantine(event, f"{event.id}#{ID_LETTERS[name]}{number}", "memory")
     elif event.type in LABELLED_TYPES and _LABEL_BYTES in event.payload:
         payload = orjson.loads(event.payload)
         roles = {payload.get("role"), *(turn["role"] for turn in payload.get("turns", ()))}

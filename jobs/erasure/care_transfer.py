@@ -15,18 +15,12 @@ import orjson
 
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import DAY_US, RecordedEvent, datetime_of, now_us
+from recollect.events.memory_kinds import ID_LETTERS
 from recollect.events.validation import draft
 from recollect.jobs.derivation.job_context import JobContext
 
 #: The letter in the ids of the memories of each list of `facts.extracted`.
-_LETTERS = {
-    "facts": "f",
-    "corrections": "c",
-    "endings": "e",
-    "preferences": "p",
-    "relationships": "l",
-    "procedures": "w",
-}
+_LETTERS = ID_LETTERS | {"corrections": "c", "endings": "e"}
 #: The fields that make two extracted items the same memory, besides their sources.
 _CONTENT_FIELDS = ("subject", "predicate", "object", "category", "key", "value", "name", "source", "type", "target")
 #: Types of events that care for one memory, and the field with its id.

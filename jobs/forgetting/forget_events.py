@@ -16,6 +16,7 @@ import uuid_utils
 from recollect.events.envelope import ENCODING_JSON, EventDraft, RecordedEvent
 from recollect.events.errors import RecollectError
 from recollect.events.limits import BATCH_EVENTS_MAX
+from recollect.events.memory_kinds import MEMORY_KINDS
 from recollect.events.validation import draft
 from recollect.jobs.compaction.resummarise import resummarised
 from recollect.jobs.derivation.append_derived import append_derived
@@ -58,7 +59,7 @@ _ENCODER_SECONDS_MAX = 2.0
 #: Seconds that the job waits for the models.
 _LOAD_SECONDS_MAX = 60.0
 #: Kinds of knowledge that a request can name. Documents are not the user's words.
-_KINDS = frozenset(("fact", "preference", "relationship", "procedure"))
+_KINDS = frozenset(kind.name for kind in MEMORY_KINDS if kind.has_status)
 #: Messages of one append that are read before it: a sentence takes .1 ms, one in five is embedded, in 6 ms. The job
 #: reads the requests of a larger batch.
 _READ_MESSAGES_MAX = 20

@@ -14,6 +14,7 @@ from operator import itemgetter
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft, RecordedEvent
 from recollect.events.errors import InvalidInput
+from recollect.events.memory_kinds import ID_LETTERS
 from recollect.events.progress import OnPartProgress, no_progress
 from recollect.jobs.derivation.append_derived import append_derived
 from recollect.jobs.derivation.derived_events import REPLACED_ID, reading_replaced, reading_restored
@@ -25,8 +26,8 @@ from recollect.jobs.llm_reading.item_merge import shared_words
 from recollect.jobs.llm_reading.reading_job import ReadItems, next_window, read_items, reading_event
 from recollect.projections.queries.snapshot import Snapshot
 
-#: The letter in the ids of the memories of each list of `facts.extracted`.
-_LETTERS = {"facts": "f", "preferences": "p"}
+#: The lists of `facts.extracted` that models read.
+_LISTS = ("facts", "preferences")
 _EVENTS_READ = 1_000
 #: Similarity of the words from which a statement is another wording of an earlier one, and from which it may be what a
 #: user has forgotten or corrected.
@@ -184,9 +185,9 @@ def _earlier_statements(log: EventLog, namespace: str, snapshot: Snapshot) -> It
     for event in _events(log, namespace, snapshot.version):
         payload = event.data()
         if event.type == "facts.extracted" and payload["extractor"] != RULES:
-            for kind, letter in _LETTERS.items():
+            for kind in _LISTS:
                 for number, item in enumerate(payload.get(kind, ())):
-                    items[f"{event.id}#{letter}{number}"] = item
+                    items[f"{event.id}#{ID_LETTERS[kind]}{number}"] = item
         elif event.type == "memory.invalidated" and event.id.startswith(REPLACED_ID):
             switched[payload["memory_id"]] = event.id
         elif event.type == "edit.undone":

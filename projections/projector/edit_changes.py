@@ -16,16 +16,14 @@ import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.events.memory_kinds import TABLES_WITH_STATUS
 from recollect.projections.projector.episode_updates import INDEX_EPISODE, NEXT_EPISODE, UNINDEX_EPISODE
 
 #: The tables whose rows an edit changes. Statements come first: a fact without statements is removed with them.
 _TABLES = (
     "fact_statements",
     "fact_endings",
-    "facts",
-    "preferences",
-    "procedures",
-    "relationships",
+    *TABLES_WITH_STATUS,
     "documents",
     "chunks",
     "document_relations",

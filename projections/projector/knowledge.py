@@ -9,6 +9,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
+from recollect.events.memory_kinds import TABLES_WITH_STATUS
 from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.fact_rows import SOURCES_MAX
 from recollect.projections.projector.stated_fact import combined_confidence, said_us, voice_of
@@ -39,8 +40,6 @@ RELATION_WEIGHT_DEFAULT = 0.5
 _PRIOR_USES = 2
 #: Score of each rating.
 RATING_SCORES = {"useful": 1.0, "noise": -0.5, "misleading": -1.0}
-#: Tables of memories with a status and a pin.
-_MEMORY_TABLES = ("facts", "preferences", "procedures", "relationships")
 
 _ACTIVE_PROCEDURE = "SELECT id, steps FROM procedures WHERE name = ? COLLATE NOCASE AND status = 'active'"
 _ADD_PROCEDURE = """
@@ -299,12 +298,12 @@ class Knowledge:
 
     def pin(self, memory_id: str) -> None:
         """Pin a memory: it does not become stale and is not merged."""
-        for table in _MEMORY_TABLES:
+        for table in TABLES_WITH_STATUS:
             self._connection.execute(f"UPDATE {table} SET pinned = 1 WHERE id = ?", (memory_id,))
 
     def set_status(self, event: RecordedEvent, memory_id: str, status: str) -> None:
         """Set the status of a memory."""
-        for table in _MEMORY_TABLES:
+        for table in TABLES_WITH_STATUS:
             self._connection.execute(
                 f"UPDATE {table} SET status = ?, updated_at_us = ? WHERE id = ?",
                 (status, event.occurred_at_us, memory_id),
@@ -312,7 +311,7 @@ class Knowledge:
 
     def merge(self, event: RecordedEvent, kept_id: str, merged_ids: Sequence[str]) -> None:
         """Supersede memories by another one of their kind."""
-        for table in _MEMORY_TABLES:
+        for table in TABLES_WITH_STATUS:
             for merged_id in merged_ids:
                 if merged_id != kept_id:
                     self._supersede(event.occurred_at_us, table, merged_id, kept_id)

@@ -13,12 +13,11 @@ import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.events.memory_kinds import MEMORY_KINDS, TABLES_WITH_STATUS
 from recollect.projections.projector.predicates import normalised
 
-#: Tables of memories with a status, a pin and source events.
-_TABLES = ("facts", "preferences", "procedures", "relationships")
-#: Those whose rows follow no timeline; the caller changes the others.
-_TABLES_WITHOUT_TIMELINE = ("procedures", "relationships")
+#: Tables with a status whose rows follow no timeline; the caller changes the others.
+_TABLES_WITHOUT_TIMELINE = tuple(kind.list_name for kind in MEMORY_KINDS if kind.has_status and not kind.has_timeline)
 #: The lists of a payload whose items name their source events.
 _DERIVED_ITEMS = (
     "facts",
@@ -94,12 +93,12 @@ class MemoryCare:
 
     def unpin(self, memory_id: str) -> None:
         """Remove the pin of a memory that is not an episode."""
-        for table in _TABLES:
+        for table in TABLES_WITH_STATUS:
             self._connection.execute(f"UPDATE {table} SET pinned = 0 WHERE id = ?", (memory_id,))
 
     def carry_pin(self, memory_id: str, new_id: str) -> None:
         """Pin what an event states in place of a pinned memory."""
-        for table in _TABLES:
+        for table in TABLES_WITH_STATUS:
             self._connection.execute(_CARRY_PIN.format(table=table), {"old": memory_id, "new": new_id})
 
     def end(self, event: RecordedEvent, memory_id: str) -> None:
@@ -111,7 +110,7 @@ class MemoryCare:
     def forget(self, event: RecordedEvent, memory_id: str) -> None:
         """Hide a memory and what was derived from the event `memory_id` alone."""
         self._connection.execute("INSERT OR IGNORE INTO forgotten (id) VALUES (?)", (memory_id,))
-        for table in _TABLES:
+        for table in TABLES_WITH_STATUS:
             self._connection.execute(_FORGET.format(table=table), (event.occurred_at_us, memory_id))
             self._forget_derived(event, table, memory_id)
         for statement in (_OBSERVATIONS_OF_SOURCE, _OBSERVATION):

@@ -6,6 +6,8 @@ from typing import Literal
 
 import apsw
 
+from recollect.events.memory_kinds import TABLES_WITH_STATUS
+
 #: The kinds that an id in an event can refer to: `memory` is every kind that can be pinned, `forgettable` has the
 #: observations of jobs as well, `item` is every kind that a retrieval can return. None of them is forgotten.
 #: An `edit` is an event that can be undone.
@@ -18,9 +20,9 @@ _DOCUMENT = "SELECT 1 FROM documents WHERE id = ?1"
 _MEMORY = (
     "SELECT 1 FROM episodes WHERE id = ?1 AND status <> 'forgotten' "
     "UNION ALL SELECT 1 FROM episode_sources WHERE id = ?1 AND status <> 'forgotten' "
-    f"UNION ALL {_FACT} UNION ALL {_PROCEDURE} "
-    "UNION ALL SELECT 1 FROM preferences WHERE id = ?1 AND status <> 'forgotten' "
-    "UNION ALL SELECT 1 FROM relationships WHERE id = ?1 AND status <> 'forgotten'"
+    + " ".join(
+        f"UNION ALL SELECT 1 FROM {table} WHERE id = ?1 AND status <> 'forgotten'" for table in TABLES_WITH_STATUS
+    )
 )
 _ENTITY = "SELECT 1 FROM entities WHERE name = ?1"
 #: An observation has the id of its event, #o and its number within the event.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from recollect.events.memory_kinds import MEMORY_KINDS, TABLES_WITH_STATUS
 from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.page_filters import FILTERS
 from recollect.projections.queries.records import fetch_dicts, fetch_value, fetch_values, placeholders
@@ -212,16 +213,7 @@ LISTS: Mapping[str, PageStatement] = {
     ),
 }
 #: The lists whose items are memories with an id, with the kind of an item, in the order in which an id is looked up.
-KINDS: Mapping[str, str] = {
-    "episodes": "episode",
-    "facts": "fact",
-    "preferences": "preference",
-    "procedures": "procedure",
-    "relationships": "relationship",
-    "documents": "document",
-    "observations": "observation",
-    "entities": "entity",
-}
+KINDS: Mapping[str, str] = {kind.list_name: kind.name for kind in MEMORY_KINDS}
 
 
 class PageQueries:
@@ -284,7 +276,7 @@ class PageQueries:
     def totals(self) -> dict[str, tuple[int, int]]:
         """Return how many active rows and how many others each list with a status has, by list; not of episodes."""
         totals: dict[str, tuple[int, int]] = {}
-        for name in ("facts", "preferences", "procedures", "relationships"):
+        for name in TABLES_WITH_STATUS:
             rows: list[Any] = self._connection.execute(_TOTALS.format(source=LISTS[name].source)).fetchall()
             totals[name] = rows[0]
         return totals

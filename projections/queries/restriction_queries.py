@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import apsw
 import orjson
 
+from recollect.events.memory_kinds import TABLES_WITH_STATUS
 from recollect.projections.queries.records import fetch_tuples, fetch_values
 
 _ALL = "SELECT id, not_for, speaker, session_id FROM restrictions ORDER BY version"
@@ -17,7 +18,7 @@ _REPETITIONS = "SELECT id, source FROM repetitions ORDER BY version"
 _DERIVED = " UNION ALL ".join(
     f"SELECT id FROM {table} AS memory WHERE EXISTS ("
     "SELECT 1 FROM json_each(memory.source_events) AS source WHERE source.value IN (SELECT value FROM json_each(?1)))"
-    for table in ("facts", "preferences", "procedures", "relationships")
+    for table in TABLES_WITH_STATUS
 )
 # The episodes with these ids, of which some have expired, and the summaries of them.
 _EPISODES = """

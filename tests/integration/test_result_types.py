@@ -10,7 +10,6 @@ from support.events import message
 
 from recollect import Recollect
 from recollect.api import knowledge_types, result_types
-from recollect.api.http.answer_schemas import ANSWERS
 from recollect.api.memory.memory_edits import UPDATABLE, MemoryChanges
 from recollect.api.receipt_types import ErasurePreview, Receipt
 from recollect.api.result_types import MemoryItem, Page
@@ -23,9 +22,7 @@ from recollect.projections.queries.page_queries import KINDS, LISTS
 
 _SAID = "I live in Porto. I am allergic to nuts. My sister Mia plays the cello. When is the party on 3 May 2026?"
 #: The types of the rows of each list.
-_ROWS: dict[str, Any] = {
-    name.removeprefix("list_"): kind for name, kind in ANSWERS.items() if name.removeprefix("list_") in LISTS
-}
+_ROWS: dict[str, Any] = {name: Page[row] for name, row in result_types.LIST_ROWS.items()}
 
 
 #: A relation of a document.

@@ -18,17 +18,10 @@ from recollect.api.retrieval.contract.result_json import (
 )
 from recollect.events.envelope import parse_offset, parse_rfc3339, rfc3339
 from recollect.events.intake.quarantine import TRUST, Provenance
+from recollect.events.memory_kinds import MEMORY_KINDS
 
 #: The memory layer of each kind (Koda's layers, `004`).
-LAYERS: dict[Kind, str] = {
-    "episode": "episodic",
-    "procedure": "procedural",
-    "fact": "conversational",
-    "entity": "conversational",
-    "relationship": "conversational",
-    "preference": "proactive",
-    "document": "proactive",
-}
+LAYERS: dict[str, str] = {kind.name: kind.layer for kind in MEMORY_KINDS if kind.layer is not None}
 
 
 class Source(NamedTuple):

@@ -1,0 +1,113 @@
+"""Memory kinds: declares every kind of memory once: its names, and what can be done with it.
+
+SQL and types of a kind are kept under its list name: the statement and the filters of its list (`projections/queries`),
+its DuckDB columns (`api/analytics`), its row type (`api/result_types`). `tests/unit/test_memory_kinds.py` checks them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: The memory layers of Koda (`004`).
+Layer = Literal["episodic", "procedural", "conversational", "proactive"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryKind:
+    """A kind of memory with an id."""
+
+    #: The kind of an item, such as ``fact``.
+    name: str
+    #: Its list, its table and its lists in payloads, such as ``facts``.
+    list_name: str
+    #: Its memory layer; None: no retrieval returns it.
+    layer: Layer | None
+    #: The letter of the ids of what jobs extract: ``<event id>#f0``; None: jobs extract none under an id.
+    id_letter: str | None = None
+    #: Whether its table has a status, a pin and source events, which forgetting, pinning and erasure change.
+    has_status: bool = False
+    #: Whether later rows of its table replace earlier ones on a timeline.
+    has_timeline: bool = False
+    can_be_pinned: bool = False
+    can_end: bool = False
+    #: Whether what is extracted waits for a review when its message looks like an attack.
+    is_quarantined: bool = False
+    #: The fields that an update can change; `text` is the field that follows it.
+    editable: tuple[str, ...] = ()
+
+
+#: All kinds, in the order in which an id is looked up.
+MEMORY_KINDS: tuple[MemoryKind, ...] = (
+    MemoryKind(
+        name="episode",
+        list_name="episodes",
+        layer="episodic",
+        can_be_pinned=True,
+        editable=("text", "metadata", "not_for"),
+    ),
+    MemoryKind(
+        name="fact",
+        list_name="facts",
+        layer="conversational",
+        id_letter="f",
+        has_status=True,
+        has_timeline=True,
+        can_be_pinned=True,
+        can_end=True,
+        is_quarantined=True,
+        editable=("text", "object", "valid_from"),
+    ),
+    MemoryKind(
+        name="preference",
+        list_name="preferences",
+        layer="proactive",
+        id_letter="p",
+        has_status=True,
+        has_timeline=True,
+        can_be_pinned=True,
+        can_end=True,
+        is_quarantined=True,
+        editable=("text", "value", "strength", "standing"),
+    ),
+    MemoryKind(
+        name="procedure",
+        list_name="procedures",
+        layer="procedural",
+        id_letter="w",
+        has_status=True,
+        can_be_pinned=True,
+        can_end=True,
+        is_quarantined=True,
+        editable=("trigger", "steps", "context", "confidence"),
+    ),
+    MemoryKind(
+        name="relationship",
+        list_name="relationships",
+        layer="conversational",
+        id_letter="l",
+        has_status=True,
+        can_be_pinned=True,
+        can_end=True,
+        editable=("source", "type", "target", "properties"),
+    ),
+    MemoryKind(
+        name="document",
+        list_name="documents",
+        layer="proactive",
+        editable=("text", "title", "uri", "metadata", "relations"),
+    ),
+    MemoryKind(name="observation", list_name="observations", layer=None),
+    MemoryKind(
+        name="entity",
+        list_name="entities",
+        layer="conversational",
+        editable=("text", "description", "type", "aliases", "importance", "metadata"),
+    ),
+)
+#: The public lists whose items are no memories with an id of their own.
+OTHER_LISTS = ("dates", "forgotten", "questions", "sessions")
+#: The tables of memories with a status, a pin and source events.
+TABLES_WITH_STATUS = tuple(kind.list_name for kind in MEMORY_KINDS if kind.has_status)
+#: The letter of the ids of the memories that jobs extract, by list.
+ID_LETTERS = {kind.list_name: kind.id_letter for kind in MEMORY_KINDS if kind.id_letter is not None}
