@@ -43,12 +43,11 @@ test-long: $(VENV)/installed-dev
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m long -n $(TEST_PROCESSES) --dist worksteal
 
 lint: $(VENV)/installed-dev
-	@echo "==> Checking format, style, types, layers and generated methods"
+	@echo "==> Checking format, style, types and layers"
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --quiet --check
 	@$(BIN)/pyright --threads 2 --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports
-	@$(BIN)/python ops/client --check
 
 format: $(VENV)/installed-dev
 	@$(BIN)/ruff check --fix

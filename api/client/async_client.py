@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 import httpx2
 
+from recollect.api.client.async_client_lists import AsyncClientLists
 from recollect.api.client.async_client_methods import AsyncClientMethods
 from recollect.api.client.call import Call
 from recollect.api.client.connection import (
@@ -24,7 +25,7 @@ from recollect.api.memory.turn import AsyncTurns
 Result = TypeVar("Result")
 
 
-class AsyncClient(AsyncClientMethods, AsyncTurns):
+class AsyncClient(AsyncClientLists, AsyncClientMethods, AsyncTurns):
     """The methods of `Client` as coroutines. Use it with ``async with``, or await `close`; within one event loop.
 
     Parameters are those of `Client`.

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 import httpx2
 
 from recollect.api.client.call import Call
+from recollect.api.client.client_lists import ClientLists
 from recollect.api.client.client_methods import ClientMethods
 from recollect.api.client.connection import (
     TIMEOUT_SECONDS,
@@ -23,7 +24,7 @@ from recollect.api.memory.turn import Turns
 Result = TypeVar("Result")
 
 
-class Client(ClientMethods, Turns):
+class Client(ClientLists, ClientMethods, Turns):
     """The memory of a remote server. Safe to use from many threads; use it with ``with``, or call `close`.
 
     It has the methods of `Recollect`, with the same parameters, results and errors. After a failure that may pass, a

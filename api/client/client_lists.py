@@ -1,83 +1,33 @@
-"""Client lists: the methods of `Recollect` that list what a namespace holds, for a remote server.
+"""Client lists: methods of `Recollect`, for a remote server.
 
-`async_client_lists.py` is generated from this file: run `python ops/client` after a change.
+This file is generated from the methods of `Recollect` and `ops/client/client_calls.py`: run `python ops/client`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from recollect.api.client import memory_calls, page_calls
-from recollect.api.client.call import Call
+from recollect.api.client import page_calls
+from recollect.api.client.client_server import PAGE_ITEMS, ClientServer
 
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
-    from recollect.api.client.answers import Readiness
     from recollect.api.knowledge_types import (
         DateMention,
         Document,
         ForgottenItem,
         Observation,
         Preference,
-        PreferenceValue,
         Procedure,
         Question,
         Relationship,
     )
     from recollect.api.pages.list_pages import Filters, ListOptions
-    from recollect.api.result_types import (
-        Entity,
-        Episode,
-        EventItem,
-        Fact,
-        FactValue,
-        NamespaceItem,
-        Neighbourhood,
-        Page,
-        QuarantinePage,
-        Session,
-        Trace,
-        TraceSummary,
-    )
-    from recollect.api.retrieval.contract.result import Source
-
-Result = TypeVar("Result")
-
-#: `PAGE_ITEMS` of the pages, which are not imported for it.
-PAGE_ITEMS = 100
+    from recollect.api.result_types import Entity, Episode, Fact, Page, Session
 
 
-class ClientLists(ABC):
-    """The lists of a client. `Recollect` documents their parameters, results and errors."""
-
-    @abstractmethod
-    def _send(self, call: Call[Result]) -> Result:
-        """Send a call and return its result."""
-
-    def ready(self) -> Readiness:
-        """Return whether the server can serve requests, as its route ``/health/ready`` does; it needs no token.
-
-        Raises:
-            ServerUnavailable: it is not reached in time. StorageError: it cannot read its log.
-        """
-        return self._send(page_calls.ready())
-
-    def health(self) -> dict[str, Any]:
-        """Return the state of the server with its problems, as its route ``/health`` does.
-
-        Raises:
-            ServerUnavailable: it is not reached in time.
-        """
-        return self._send(page_calls.health())
-
-    def log_id(self) -> str:
-        """Return the id of the server's log, as its route ``/health/live`` does; it needs no token.
-
-        Raises:
-            ServerUnavailable: it is not reached in time.
-        """
-        return self._send(page_calls.log_id())
+class ClientLists(ClientServer):
+    """Methods of a client. `Recollect` documents their parameters, results and errors."""
 
     def episodes(
         self,
@@ -129,38 +79,51 @@ class ClientLists(ABC):
 
     @overload
     def list(self, namespace: str, name: Literal["facts"], **options: Unpack[ListOptions]) -> Page[Fact]: ...
+
     @overload
     def list(self, namespace: str, name: Literal["episodes"], **options: Unpack[ListOptions]) -> Page[Episode]: ...
+
     @overload
     def list(self, namespace: str, name: Literal["entities"], **options: Unpack[ListOptions]) -> Page[Entity]: ...
+
     @overload
     def list(self, namespace: str, name: Literal["sessions"], **options: Unpack[ListOptions]) -> Page[Session]: ...
+
     @overload
     def list(
         self, namespace: str, name: Literal["preferences"], **options: Unpack[ListOptions]
     ) -> Page[Preference]: ...
+
     @overload
     def list(self, namespace: str, name: Literal["procedures"], **options: Unpack[ListOptions]) -> Page[Procedure]: ...
+
     @overload
     def list(
         self, namespace: str, name: Literal["relationships"], **options: Unpack[ListOptions]
     ) -> Page[Relationship]: ...
+
     @overload
     def list(self, namespace: str, name: Literal["documents"], **options: Unpack[ListOptions]) -> Page[Document]: ...
+
     @overload
     def list(
         self, namespace: str, name: Literal["observations"], **options: Unpack[ListOptions]
     ) -> Page[Observation]: ...
+
     @overload
     def list(
         self, namespace: str, name: Literal["forgotten"], **options: Unpack[ListOptions]
     ) -> Page[ForgottenItem]: ...
+
     @overload
     def list(self, namespace: str, name: Literal["questions"], **options: Unpack[ListOptions]) -> Page[Question]: ...
+
     @overload
     def list(self, namespace: str, name: Literal["dates"], **options: Unpack[ListOptions]) -> Page[DateMention]: ...
+
     @overload
     def list(self, namespace: str, name: str, **options: Unpack[ListOptions]) -> Page[Any]: ...
+
     def list(
         self,
         namespace: str,
@@ -173,45 +136,3 @@ class ClientLists(ABC):
     ) -> Page[Any]:
         """Do what `Recollect.list` does."""
         return self._send(page_calls.page(namespace, name, after, limit, as_of, filters))
-
-    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page[EventItem]:
-        """Do what `Recollect.events` does."""
-        return self._send(page_calls.events(namespace, after, limit, as_of))
-
-    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[TraceSummary]:
-        """Do what `Recollect.traces` does."""
-        return self._send(page_calls.traces(namespace, after, limit))
-
-    def trace(self, namespace: str, trace_id: str) -> Trace:
-        """Do what `Recollect.trace` does."""
-        return self._send(page_calls.trace(namespace, trace_id))
-
-    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page[FactValue]:
-        """Do what `Recollect.fact_history` does."""
-        return self._send(page_calls.history(namespace, "facts", fact_id, as_of))
-
-    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page[PreferenceValue]:
-        """Do what `Recollect.preference_history` does."""
-        return self._send(page_calls.history(namespace, "preferences", preference_id, as_of))
-
-    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> Neighbourhood:
-        """Do what `Recollect.graph` does."""
-        return self._send(page_calls.graph(namespace, entity, depth, as_of))
-
-    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[NamespaceItem]:
-        """Do what `Recollect.namespaces` does."""
-        return self._send(page_calls.namespaces(after, limit))
-
-    def version(self, namespace: str, as_of: AsOf) -> int | None:
-        """Do what `Recollect.version` does."""
-        return self._send(page_calls.version(namespace, as_of))
-
-    def quarantine(
-        self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS
-    ) -> QuarantinePage:
-        """Do what `Recollect.quarantine` does."""
-        return self._send(memory_calls.quarantine(namespace, status, after, limit))
-
-    def sources(self, namespace: str, episode_id: str) -> list[Source]:
-        """Do what `Recollect.sources` does."""
-        return self._send(page_calls.sources(namespace, episode_id))

@@ -1,21 +1,20 @@
-"""Client methods: the methods of `Recollect` that a remote server has, each with its types.
+"""Client methods: methods of `Recollect`, for a remote server.
 
-`async_client_methods.py` is generated from this file: run `python ops/client` after a change.
+This file is generated from the methods of `Recollect` and `ops/client/client_calls.py`: run `python ops/client`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from recollect.api.client import append_calls, memory_calls, page_calls
-from recollect.api.client.call import Call
-from recollect.api.client.client_lists import ClientLists
+from recollect.api.client.client_server import PAGE_ITEMS, ClientServer
 
 if TYPE_CHECKING:
     from recollect.api.as_of import AsOf
+    from recollect.api.knowledge_types import PreferenceValue
     from recollect.api.memory.chat_messages import ChatInput
     from recollect.api.memory.memory_edits import MemoryChanges
     from recollect.api.memory.memory_review import Decision
@@ -24,16 +23,24 @@ if TYPE_CHECKING:
     from recollect.api.result_types import (
         EndableMemory,
         EntityMemory,
+        EventItem,
+        FactValue,
         Forgotten,
         MemoryItem,
+        NamespaceItem,
+        Neighbourhood,
+        Page,
         PinnableMemory,
         QuarantineItem,
+        QuarantinePage,
         SubjectExport,
+        Trace,
+        TraceSummary,
         Undone,
     )
     from recollect.api.retrieval.contract.options import RetrieveOptions, TurnOptions
     from recollect.api.retrieval.contract.request import RetrieveRequest
-    from recollect.api.retrieval.contract.result import RetrieveResult
+    from recollect.api.retrieval.contract.result import RetrieveResult, Source
     from recollect.events.envelope import Appended
     from recollect.events.integrity.verify import VerifyResult
     from recollect.jobs.conversation.window import Window
@@ -42,15 +49,9 @@ if TYPE_CHECKING:
     from recollect.projections.queries.queried_episodes import TierTotals
     from recollect.projections.read_models.read_models import ReplayCheck
 
-Result = TypeVar("Result")
 
-
-class ClientMethods(ClientLists, ABC):
-    """The methods of a client. `Recollect` documents their parameters, results and errors."""
-
-    @abstractmethod
-    def _send(self, call: Call[Result]) -> Result:
-        """Send a call and return its result."""
+class ClientMethods(ClientServer):
+    """Methods of a client. `Recollect` documents their parameters, results and errors."""
 
     def append(
         self, namespace: str, events: Event | Sequence[Event], *, expected_version: int | None = None
@@ -61,6 +62,16 @@ class ClientMethods(ClientLists, ABC):
             AppendUnknown: no answer came in time, and the events may be recorded; `event_ids` are their ids.
         """
         return self._send(append_calls.append(namespace, events, expected_version))
+
+    def retrieve(
+        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Unpack[RetrieveOptions]
+    ) -> RetrieveResult:
+        """Do what `Recollect.retrieve` does.
+
+        When the server does not answer in time, the result is empty, and `degraded` has the reason as ``server: …``;
+        with `fails_open` of the client False, an error is raised.
+        """
+        return self._send(append_calls.retrieve(namespace, query, wait, options))
 
     def append_and_retrieve(
         self,
@@ -74,15 +85,71 @@ class ClientMethods(ClientLists, ABC):
         """Do what `Recollect.append_and_retrieve` does. When the server is not reached, it raises as `append` does."""
         return self._send(append_calls.append_and_retrieve(namespace, events, expected_version, wait, options))
 
-    def retrieve(
-        self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Unpack[RetrieveOptions]
-    ) -> RetrieveResult:
-        """Do what `Recollect.retrieve` does.
+    def trace(self, namespace: str, trace_id: str) -> Trace:
+        """Do what `Recollect.trace` does."""
+        return self._send(page_calls.trace(namespace, trace_id))
 
-        When the server does not answer in time, the result is empty, and `degraded` has the reason as ``server: …``;
-        with `fails_open` of the client False, an error is raised.
-        """
-        return self._send(append_calls.retrieve(namespace, query, wait, options))
+    def traces(self, namespace: str, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[TraceSummary]:
+        """Do what `Recollect.traces` does."""
+        return self._send(page_calls.traces(namespace, after, limit))
+
+    def events(self, namespace: str, *, after: int = 0, limit: int = PAGE_ITEMS, as_of: AsOf = None) -> Page[EventItem]:
+        """Do what `Recollect.events` does."""
+        return self._send(page_calls.events(namespace, after, limit, as_of))
+
+    def fact_history(self, namespace: str, fact_id: str, *, as_of: AsOf = None) -> Page[FactValue]:
+        """Do what `Recollect.fact_history` does."""
+        return self._send(page_calls.history(namespace, "facts", fact_id, as_of))
+
+    def preference_history(self, namespace: str, preference_id: str, *, as_of: AsOf = None) -> Page[PreferenceValue]:
+        """Do what `Recollect.preference_history` does."""
+        return self._send(page_calls.history(namespace, "preferences", preference_id, as_of))
+
+    def graph(self, namespace: str, entity: str, *, depth: int = 2, as_of: AsOf = None) -> Neighbourhood:
+        """Do what `Recollect.graph` does."""
+        return self._send(page_calls.graph(namespace, entity, depth, as_of))
+
+    def namespaces(self, *, after: str = "", limit: int = PAGE_ITEMS) -> Page[NamespaceItem]:
+        """Do what `Recollect.namespaces` does."""
+        return self._send(page_calls.namespaces(after, limit))
+
+    def version(self, namespace: str, as_of: AsOf) -> int | None:
+        """Do what `Recollect.version` does."""
+        return self._send(page_calls.version(namespace, as_of))
+
+    def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
+        """Do what `Recollect.compact` does, without progress."""
+        return self._send(page_calls.compact(namespace, now, dry_run))
+
+    def settle(
+        self, namespace: str, *, timeout_seconds: float | None = None, now: datetime | str | None = None
+    ) -> Settlement:
+        """Do what `Recollect.settle` does, on the server."""
+        return self._send(page_calls.settle(namespace, timeout_seconds, now))
+
+    def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
+        """Do what `Recollect.window` does."""
+        return self._send(page_calls.window(namespace, session_id, budget_tokens))
+
+    def tiers(self, namespace: str) -> dict[str, TierTotals]:
+        """Do what `Recollect.tiers` does."""
+        return self._send(page_calls.tiers(namespace))
+
+    def sources(self, namespace: str, episode_id: str) -> list[Source]:
+        """Do what `Recollect.sources` does."""
+        return self._send(page_calls.sources(namespace, episode_id))
+
+    def replay(self, namespace: str) -> int:
+        """Do what `Recollect.replay` does."""
+        return self._send(page_calls.replay(namespace))
+
+    def check(self, namespace: str) -> ReplayCheck:
+        """Do what `Recollect.check` does."""
+        return self._send(page_calls.check(namespace))
+
+    def verify(self, namespace: str) -> VerifyResult:
+        """Do what `Recollect.verify` does."""
+        return self._send(page_calls.verify(namespace))
 
     def add(
         self,
@@ -104,8 +171,7 @@ class ClientMethods(ClientLists, ABC):
         self, namespace: str, memory_id: str, *, text: str | None = None, **changes: Unpack[MemoryChanges]
     ) -> MemoryItem:
         """Do what `Recollect.update` does."""
-        given = changes if text is None else {"text": text, **changes}
-        return self._send(memory_calls.update(namespace, memory_id, given))
+        return self._send(memory_calls.update(namespace, memory_id, text, changes))
 
     def pin(self, namespace: str, memory_id: str, *, reason: str | None = None) -> PinnableMemory:
         """Do what `Recollect.pin` does."""
@@ -116,12 +182,7 @@ class ClientMethods(ClientLists, ABC):
         return self._send(memory_calls.change(namespace, memory_id, "unpin", {"reason": reason}))
 
     def end(
-        self,
-        namespace: str,
-        memory_id: str,
-        *,
-        ended_at: datetime | str | None = None,
-        reason: str | None = None,
+        self, namespace: str, memory_id: str, *, ended_at: datetime | str | None = None, reason: str | None = None
     ) -> EndableMemory:
         """Do what `Recollect.end` does."""
         return self._send(memory_calls.change(namespace, memory_id, "end", {"ended_at": ended_at, "reason": reason}))
@@ -136,18 +197,7 @@ class ClientMethods(ClientLists, ABC):
 
     def separate(self, namespace: str, memory_id: str, alias: str, *, reason: str | None = None) -> EntityMemory:
         """Do what `Recollect.separate` does."""
-        fields = {"alias": alias, "reason": reason}
-        return self._send(memory_calls.change(namespace, memory_id, "separate", fields))
-
-    def review(
-        self, namespace: str, memory_id: str, decision: Decision, *, reason: str | None = None
-    ) -> QuarantineItem:
-        """Do what `Recollect.review` does."""
-        return self._send(memory_calls.review(namespace, memory_id, decision, reason))
-
-    def export_subject(self, namespace: str, subject: str | None = None) -> SubjectExport:
-        """Do what `Recollect.export_subject` does."""
-        return self._send(memory_calls.export_subject(namespace, subject))
+        return self._send(memory_calls.change(namespace, memory_id, "separate", {"alias": alias, "reason": reason}))
 
     @overload
     def erase(
@@ -162,6 +212,7 @@ class ClientMethods(ClientLists, ABC):
         reason: str | None = None,
         requested_by: str | None = None,
     ) -> Receipt: ...
+
     @overload
     def erase(
         self,
@@ -175,6 +226,7 @@ class ClientMethods(ClientLists, ABC):
         reason: str | None = None,
         requested_by: str | None = None,
     ) -> ErasurePreview: ...
+
     @overload
     def erase(
         self,
@@ -188,6 +240,7 @@ class ClientMethods(ClientLists, ABC):
         reason: str | None = None,
         requested_by: str | None = None,
     ) -> Receipt | ErasurePreview: ...
+
     def erase(
         self,
         namespace: str,
@@ -222,32 +275,18 @@ class ClientMethods(ClientLists, ABC):
         """Do what `Recollect.readmit` does."""
         return self._send(memory_calls.readmit(namespace, subject))
 
-    def compact(self, namespace: str, *, now: datetime | str | None = None, dry_run: bool = False) -> Compaction:
-        """Do what `Recollect.compact` does, without progress."""
-        return self._send(page_calls.compact(namespace, now, dry_run))
+    def quarantine(
+        self, namespace: str, *, status: str | None = "waiting", after: int = 0, limit: int = PAGE_ITEMS
+    ) -> QuarantinePage:
+        """Do what `Recollect.quarantine` does."""
+        return self._send(memory_calls.quarantine(namespace, status, after, limit))
 
-    def settle(
-        self, namespace: str, *, timeout_seconds: float | None = None, now: datetime | str | None = None
-    ) -> Settlement:
-        """Do what `Recollect.settle` does, on the server."""
-        return self._send(page_calls.settle(namespace, timeout_seconds, now))
+    def review(
+        self, namespace: str, memory_id: str, decision: Decision, *, reason: str | None = None
+    ) -> QuarantineItem:
+        """Do what `Recollect.review` does."""
+        return self._send(memory_calls.review(namespace, memory_id, decision, reason))
 
-    def window(self, namespace: str, session_id: str, *, budget_tokens: int) -> Window:
-        """Do what `Recollect.window` does."""
-        return self._send(page_calls.window(namespace, session_id, budget_tokens))
-
-    def tiers(self, namespace: str) -> dict[str, TierTotals]:
-        """Do what `Recollect.tiers` does."""
-        return self._send(page_calls.tiers(namespace))
-
-    def replay(self, namespace: str) -> int:
-        """Do what `Recollect.replay` does."""
-        return self._send(page_calls.replay(namespace))
-
-    def check(self, namespace: str) -> ReplayCheck:
-        """Do what `Recollect.check` does."""
-        return self._send(page_calls.check(namespace))
-
-    def verify(self, namespace: str) -> VerifyResult:
-        """Do what `Recollect.verify` does."""
-        return self._send(page_calls.verify(namespace))
+    def export_subject(self, namespace: str, subject: str | None = None) -> SubjectExport:
+        """Do what `Recollect.export_subject` does."""
+        return self._send(memory_calls.export_subject(namespace, subject))

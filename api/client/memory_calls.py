@@ -32,8 +32,9 @@ def get(namespace: str, memory_id: str, as_of: AsOf) -> Call[MemoryItem]:
     )
 
 
-def update(namespace: str, memory_id: str, changes: Mapping[str, Any]) -> Call[MemoryItem]:
+def update(namespace: str, memory_id: str, text: str | None, changes: Mapping[str, Any]) -> Call[MemoryItem]:
     """Describe `Recollect.update`."""
+    changes = changes if text is None else {"text": text, **changes}
     return Call(
         method="PATCH",
         path=_memory_path(namespace, memory_id),

@@ -1,6 +1,6 @@
 """Asynchronous lists: methods of `Recollect` as coroutines.
 
-This file is generated from `memory_lists.py`: change these, and run `python ops/client`.
+This file is generated from the methods of `Recollect`: change these, and run `python ops/client`.
 """
 
 from __future__ import annotations

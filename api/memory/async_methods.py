@@ -1,6 +1,6 @@
 """Asynchronous methods: methods of `Recollect` as coroutines.
 
-This file is generated from `recollect.py` and the files of its base classes: change these, and run `python ops/client`.
+This file is generated from the methods of `Recollect`: change these, and run `python ops/client`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python ops/client`: writes the asynchronous methods of `Client` and of `Recollect` from the others.
+"""`python ops/client`: writes the methods of `AsyncRecollect`, `Client` and `AsyncClient` from those of `Recollect`.
 
 With ``--check`` nothing is written, and the exit code is 1 when a file is not what the generator makes.
 """
@@ -12,48 +12,47 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from async_memory import asynchronous_memory
+from client_source import client_source
+from memory_methods import memory_source
 
 API = Path(__file__).parents[2] / "api"
-#: The files of the client, and those that are made of them.
-FILES = {
-    "client_lists.py": "async_client_lists.py",
-    "client_methods.py": "async_client_methods.py",
-}
-#: The files of the memory, each with what its methods are for, its class, and the files with the methods.
-MEMORY_FILES = {
-    "async_lists.py": ("lists", "AsyncLists", ("memory_lists.py",)),
-    "async_methods.py": (
-        "methods",
-        "AsyncMethods",
-        (
-            "recollect.py",
-            "memory_editing.py",
-            "memory_erasing.py",
-            "memory_review.py",
-            "memory_rereading.py",
-            "subject_export.py",
-        ),
-    ),
-}
+#: The files with the methods of `Recollect`, in the order in which a generated file has them.
+_LISTS = ("memory_lists.py",)
+_OTHERS = (
+    "recollect.py",
+    "memory_editing.py",
+    "memory_erasing.py",
+    "memory_review.py",
+    "memory_rereading.py",
+    "subject_export.py",
+)
+#: What makes the asynchronous form of a file of the client.
 _REPLACED = (
-    (r'"""Client (lists|methods): the', r'"""Asynchronous client \1: the'),
+    (r'"""Client (lists|methods|server): ', r'"""Asynchronous client \1: '),
+    (r"methods of `Recollect`, for a remote server", "methods of `Recollect` as coroutines, for a remote server"),
     (r"`async_client_\w+\.py` is generated from this file: run", "This file is generated from that of `Client`: run"),
     (r"run `python ops/client` after a change", "change that one, and run `python ops/client`"),
-    (r"\bclient_lists\b", "async_client_lists"),
-    (r"\bClient(Lists|Methods)\b", r"AsyncClient\1"),
+    (r"\bclient_server\b", "async_client_server"),
+    (r"\bClient(Lists|Methods|Server)\b", r"AsyncClient\1"),
     (r"\n    def ", "\n    async def "),
     (r"return self\._send\(", "return await self._send("),
-    (r"of a client\. `Recollect`", "of a client, as coroutines. `Recollect`"),
+    (r"Methods of a client\.", "Methods of a client, as coroutines."),
 )
 
 
 def generated() -> Iterator[tuple[Path, str]]:
     """Yield the path and the source of each generated file."""
-    for source, target in FILES.items():
-        yield API / "client" / target, asynchronous((API / "client" / source).read_text(encoding="utf-8"))
-    for target, (what, name, sources) in MEMORY_FILES.items():
-        yield API / "memory" / target, formatted(asynchronous_memory(what, name, sources))
+    memory, client = API / "memory", API / "client"
+    yield memory / "async_lists.py", formatted(memory_source("lists", "AsyncLists", _LISTS))
+    yield memory / "async_methods.py", formatted(memory_source("methods", "AsyncMethods", _OTHERS))
+    sources = {
+        "client_server.py": (client / "client_server.py").read_text(encoding="utf-8"),
+        "client_lists.py": formatted(client_source("lists", "ClientLists", _LISTS)),
+        "client_methods.py": formatted(client_source("methods", "ClientMethods", _OTHERS)),
+    }
+    for name, source in sources.items():
+        yield client / name, source
+        yield client / f"async_{name}", asynchronous(source)
 
 
 def asynchronous(source: str) -> str:
@@ -65,7 +64,7 @@ def asynchronous(source: str) -> str:
 
 def formatted(source: str) -> str:
     """Return a source with sorted imports, in the format of the house."""
-    for arguments in (("check", "--select=I", "--fix", "--quiet"), ("format",)):
+    for arguments in (("check", "--select=I,F401", "--fix", "--quiet"), ("format",)):
         command = [Path(sys.executable).with_name("ruff"), *arguments, f"--stdin-filename={API / 'as_of.py'}", "-"]
         source = subprocess.run(command, input=source, capture_output=True, text=True, check=True).stdout
     return source

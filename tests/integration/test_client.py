@@ -18,7 +18,7 @@ from support.events import message
 from support.server import Server
 
 from recollect import AsyncClient, AsyncRecollect, Client, Recollect
-from recollect.api.client import client_lists, page_calls
+from recollect.api.client import client_server, page_calls
 from recollect.api.pages import list_pages
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
@@ -82,7 +82,7 @@ def test_the_asynchronous_client_is_generated_and_every_method_of_it_is_awaited(
 
 def test_what_a_client_knows_of_lists_is_what_the_server_has() -> None:
     assert sorted(page_calls.LISTS) == sorted(LISTS)
-    assert client_lists.PAGE_ITEMS == list_pages.PAGE_ITEMS
+    assert client_server.PAGE_ITEMS == list_pages.PAGE_ITEMS
 
 
 def test_a_program_with_a_client_loads_no_model_and_no_server() -> None:
