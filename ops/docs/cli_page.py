@@ -30,9 +30,11 @@ def render() -> str:
 
 def _section(path: str, command: Any) -> str:
     help_text = (command.help or "").strip()
-    parameters = [one for one in command.params if one.name != "help"]
+    # Every command has `--data`; the page says so once.
+    hidden = {"help"} if path == "recollect" else {"help", "data"}
+    parameters = [one for one in command.params if one.name not in hidden]
     arguments = [one for one in parameters if one.param_type_name == "argument"]
-    usage = " ".join([path, *(["[OPTIONS]"] if len(parameters) > len(arguments) else []), *map(_argument, arguments)])
+    usage = " ".join([path, "[OPTIONS]", *map(_argument, arguments)])
     if getattr(command, "commands", None):
         usage += " [COMMAND]" if command.invoke_without_command and path != "recollect" else " COMMAND"
     hints = get_type_hints(inspect.unwrap(command.callback), include_extras=True) if command.callback else {}

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from pydantic import BaseModel
-from schema_tables import field_table, first_paragraph
+from schema_tables import field_table, first_paragraph, table
 
 from recollect.events import catalogue
 from recollect.events.catalogue import DERIVED_EVENTS, PRODUCER_EVENTS, Envelope, type_of
@@ -20,7 +20,7 @@ def render() -> str:
             "## Events of producers",
             *map(_event, PRODUCER_EVENTS),
             "## Events of jobs",
-            *map(_event, DERIVED_EVENTS),
+            table(("type", "meaning", "fields of the payload"), [*map(_derived_row, DERIVED_EVENTS)]),
             "## Nested objects",
             *(
                 f"### {model.__name__}\n\n{first_paragraph(model)}\n\n{field_table(model)}"
@@ -44,10 +44,20 @@ def _event(event: type[Envelope]) -> str:
     return f"{text}\n\nPayload: {first_paragraph(payload)}\n\n{field_table(payload)}"
 
 
+def _derived_row(event: type[Envelope]) -> tuple[str, str, str]:
+    """Return the row of an event that only jobs append."""
+    meaning = first_paragraph(event).removeprefix(f"`{type_of(event)}`: ")
+    return (
+        f"`{type_of(event)}`",
+        f"{meaning[0].upper()}{meaning[1:]}",
+        ", ".join(f"`{name}`" for name in _payload(event).model_fields),
+    )
+
+
 def _nested() -> set[type[BaseModel]]:
     """Return the models that payloads refer to."""
     names: set[str] = set()
-    for event in PRODUCER_EVENTS + DERIVED_EVENTS:
+    for event in PRODUCER_EVENTS:
         names |= set(_payload(event).model_json_schema().get("$defs", {}))
     classes = [getattr(catalogue, name) for name in names]
     return {one for one in classes if inspect.isclass(one) and issubclass(one, BaseModel)}

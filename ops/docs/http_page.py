@@ -55,13 +55,17 @@ def answer() -> str:
 
 
 def filters() -> str:
-    """Return the filters of every list with what they select."""
+    """Return the filters of the lists with what they select; a filter that several lists share is one row."""
+    lists: dict[tuple[str, str, str], list[str]] = {}
+    for name, filters in FILTERS.items():
+        for key, filter in filters.items():
+            shown = "metadata.<name>" if key == "metadata" else key
+            lists.setdefault((shown, filter.summary, ", ".join(filter.choices)), []).append(name)
     rows = [
-        (f"`{name}`", f"`{'metadata.<name>' if key == 'metadata' else key}`", filter.summary, ", ".join(filter.choices))
-        for name, filters in FILTERS.items()
-        for key, filter in filters.items()
+        (", ".join(f"`{name}`" for name in names), f"`{key}`", summary, choices)
+        for (key, summary, choices), names in lists.items()
     ]
-    return table(("list", "filter", "selects the items with", "values"), rows)
+    return table(("lists", "filter", "selects the items with", "values"), rows)
 
 
 def _meaning(route: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Python page: every public method of `Recollect`, its asynchronous form and the clients, from their docstrings."""
+"""Python page: the public methods of `Recollect`, and what its other forms have besides, from their docstrings."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def public_methods(owner: type) -> Iterator[tuple[str, object]]:
 
 
 def render() -> str:
-    """Return a section for `Recollect` and for each of its methods; of the other classes the signatures."""
+    """Return a section for `Recollect` and for each of its methods; of the other classes what differs."""
+    methods, client = dict(public_methods(Recollect)), dict(public_methods(Client))
+    missing = ", ".join(f"`{name}`" for name in methods if name not in client)
     parts = [_class_section(Recollect)]
-    parts += [_method_section(name, value) for name, value in public_methods(Recollect)]
-    rows = [f"- `await {_signature(name, value)}`" for name, value in public_methods(AsyncRecollect)]
-    parts.append(f"{_class_section(AsyncRecollect)}\n\n" + "\n".join(rows))
-    for owner, prefix in ((Client, ""), (AsyncClient, "await ")):
-        rows = [f"- `{prefix}{_signature(name, value)}`" for name, value in public_methods(owner)]
-        parts.append(f"{_class_section(owner)}\n\n" + "\n".join(rows))
+    parts += [_method_section(name, value) for name, value in methods.items()]
+    parts.append(_class_section(AsyncRecollect))
+    parts.append(f"{_class_section(Client)}\n\nMethods of `Recollect` that a client lacks: {missing}.")
+    parts += [_method_section(name, value) for name, value in client.items() if name not in methods]
+    parts.append(_class_section(AsyncClient))
     return "\n\n".join(parts)
 
 
