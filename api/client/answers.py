@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from recollect.jobs.conversation.window import Window
     from recollect.jobs.queue.nightly import Compaction
     from recollect.projections.queries.queried_episodes import TierTotals
-    from recollect.projections.read_models.read_models import ReplayCheck
+    from recollect.projections.read_models.replays import ReplayCheck
 
 _logger = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ def verified(answer: dict[str, Any]) -> VerifyResult:
 
 def replay_check(answer: dict[str, Any]) -> ReplayCheck:
     """Return the comparison of a read model with a replay."""
-    from recollect.projections.read_models.read_models import ReplayCheck  # noqa: PLC0415
+    from recollect.projections.read_models.replays import ReplayCheck  # noqa: PLC0415
 
     return ReplayCheck(
         namespace=answer["namespace"],

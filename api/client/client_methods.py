@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from recollect.jobs.queue.nightly import Compaction
     from recollect.jobs.queue.settlement import Settlement
     from recollect.projections.queries.queried_episodes import TierTotals
-    from recollect.projections.read_models.read_models import ReplayCheck
+    from recollect.projections.read_models.replays import ReplayCheck
 
 
 class ClientMethods(ClientServer):

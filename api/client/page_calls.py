@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.jobs.queue.nightly import Compaction
     from recollect.jobs.queue.settlement import Settlement
     from recollect.projections.queries.queried_episodes import TierTotals
-    from recollect.projections.read_models.read_models import ReplayCheck
+    from recollect.projections.read_models.replays import ReplayCheck
 
 #: The lists of a namespace: each is a part of a path. The server has their filters.
 LISTS = tuple(sorted([*OTHER_LISTS, *(kind.list_name for kind in MEMORY_KINDS)]))

@@ -65,7 +65,7 @@ from recollect.jobs.queue.settlement import Settlement
 from recollect.jobs.queue.settling import settle
 from recollect.projections.queries.queried_episodes import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
-from recollect.projections.read_models.read_models import ReplayCheck
+from recollect.projections.read_models.replays import ReplayCheck
 
 #: An event, as a mapping in the shape of the catalogue or as an instance of it.
 Event = Mapping[str, Any] | Envelope

@@ -24,7 +24,7 @@ def health_report(parts: MemoryParts, state: BackgroundState | None = None) -> d
     state, present_us = state or background_state(parts), now_us()
     parked = [
         {"namespace": parking.namespace, "version": parking.version, "error": parking.error}
-        for parking in parts.read_models.parked()
+        for parking in parts.read_models.live.parked()
     ]
     embedding = parts.active_model.status()
     llm = parts.job_context.llm

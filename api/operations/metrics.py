@@ -68,7 +68,7 @@ class _Metrics(Collector):
 
     def _process_gauges(self, state: BackgroundState) -> Iterator[Metric]:
         # Of a check, so that no lock of a part that waits for the log is waited for in a request.
-        parked = self._parts.read_models.parked() if self._checked is None else self._checked.report["parked"]
+        parked = self._parts.read_models.live.parked() if self._checked is None else self._checked.report["parked"]
         yield _gauge("build_info", "The version of Recollect", {version("recollect"): 1.0}, "version")
         yield _gauge(
             "projections_parked",

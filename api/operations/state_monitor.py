@@ -181,4 +181,4 @@ class StateMonitor:
 
 def open_files(parts: MemoryParts) -> int:
     """Return the number of files of read models and vectors that this process has open."""
-    return parts.read_models.open_count + parts.vectors.open_count
+    return parts.read_models.live.count + parts.vectors.open_count

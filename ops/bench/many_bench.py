@@ -84,7 +84,7 @@ def _start(folder: Path, _: int) -> None:
             scan = parts.backlog.scan(1_000)
             print(
                 f"  {which} comparison of all heads: {time.process_time() - cpu:.2f} s CPU, "
-                f"{time.perf_counter() - wall:.2f} s; {parts.read_models.open_count} opened, {scan.compared:,} compared"
+                f"{time.perf_counter() - wall:.2f} s; {parts.read_models.live.count} opened, {scan.compared:,} compared"
             )
 
 

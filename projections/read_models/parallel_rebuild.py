@@ -13,7 +13,8 @@ from recollect.events.envelope import Head
 from recollect.events.errors import RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.process_pool import SPAWN, process_pool
-from recollect.projections.read_models.read_models import ReadModels, ReplayCheck
+from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.read_models.replays import ReplayCheck
 
 #: Interval between two reports of progress.
 _REPORT_SECONDS = 0.2

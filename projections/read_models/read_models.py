@@ -1,38 +1,32 @@
-"""Read models: open the live read model of a namespace, bring it up to date before reading, rebuild it by replay."""
+"""Read models: bring the read model of a namespace up to date with the log before it is read."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from functools import partial
 from pathlib import Path
-
-import apsw
 
 from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.backends.log import EventLog
-from recollect.events.errors import ForeignFile, LogRewound, LogUnreachable, ProjectionFailed
+from recollect.events.errors import LogRewound, LogUnreachable, ProjectionFailed
 from recollect.events.progress import OnProgress
-from recollect.events.storage.database import connect, storage_errors
+from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.projections.projection_settings import OPEN_MODELS_MAX
-from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked, Projector
+from recollect.projections.projector.projector import BATCH_EVENTS, FIRST_BATCH_EVENTS, Parked
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.disk_limit import DiskLimit
-from recollect.projections.read_models.generations import built, empty_path, next_generation, publish
-from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
-from recollect.projections.read_models.open_files import OpenFiles
+from recollect.projections.read_models.layout import generations, namespace_folder
+from recollect.projections.read_models.live_files import LiveFiles
 from recollect.projections.read_models.open_read_model import OpenReadModel
-from recollect.projections.read_models.opening import RebuildLog
 from recollect.projections.read_models.purges import Purges
 from recollect.projections.read_models.replay import BATCH_EVENTS as REPLAY_BATCH_EVENTS
-from recollect.projections.read_models.replay import build_read_model
-from recollect.projections.schema.content_hash import content_hash
-from recollect.projections.schema.schema import add_state, create_file, empty_read_model
+from recollect.projections.read_models.replays import ReplayCheck, Replays
+from recollect.projections.schema.schema import empty_read_model
 
 _logger = logging.getLogger(__name__)
 
@@ -60,26 +54,6 @@ class ProjectionProgress:
     def behind(self) -> int:
         """Return the number of events that are not projected yet."""
         return self.head - self.version
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayCheck:
-    """The comparison of a live read model with a replay of the same version."""
-
-    namespace: str
-    #: Checkpoint of both.
-    version: int
-    #: Content hash of the live read model.
-    live_digest: str
-    #: Content hash of the replayed read model.
-    replayed_digest: str
-    #: Whether the live keyword index matches the live episodes.
-    search_equal: bool
-
-    @property
-    def is_equal(self) -> bool:
-        """Return whether the replayed read model equals the live one."""
-        return self.search_equal and self.live_digest == self.replayed_digest
 
 
 class ReadModels:
@@ -112,18 +86,14 @@ class ReadModels:
         self.data, self.log, self.default_zone = data, log, default_zone
         self._first_batch_events = first_batch_events
         self._batch_events = batch_events
-        self._replay_batch_events = replay_batch_events
         self._far_behind_events = far_behind_events
         #: Removes read models and vectors that were not used lately.
         self.disk_limit = DiskLimit(data, log, disk_bytes_max)
-        self._open_files: OpenFiles[OpenReadModel] = OpenFiles(
-            open_files_max, is_current=OpenReadModel.is_live, lease=self.disk_limit.in_use
-        )
-        #: By namespace; changed under the lock of the open files.
-        self._parked: dict[str, Parked] = {}
-        self._rebuild_log = RebuildLog()
+        #: The open files of the live generations.
+        self.live = LiveFiles(data, log, self.disk_limit, open_files_max=open_files_max)
+        self._replays = Replays(data, log, self.live, batch_events=replay_batch_events)
         #: Follows the erasures of the log.
-        self.purges = Purges(data, log, self._rebuild_after_erasure, self._open_files.drop)
+        self.purges = Purges(data, log, self._replays.publish_without_erased, self.live.drop)
 
     def catch_up(
         self, namespace: str, *, deadline: float | None = None, pause: Callable[[], None] | None = None
@@ -150,7 +120,7 @@ class ReadModels:
             return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
         if deadline is None and head > self._far_behind_events:
             self._rebuild_far_behind(namespace, head)
-        with self._using(namespace) as read_model:
+        with self.live.using(namespace) as read_model:
             if read_model.projector.row.checkpoint < head:
                 batch = self._first_batch_events
                 while self._project(read_model, head, deadline, batch, is_alone=pause is not None) and pause:
@@ -167,7 +137,7 @@ class ReadModels:
         While the log cannot be reached, the file that is there is read as it is.
         """
         if self._has_events(namespace):
-            with self._using(namespace) as read_model, read_model.reading(self.default_zone) as snapshot:
+            with self.live.using(namespace) as read_model, read_model.reading(self.default_zone) as snapshot:
                 yield snapshot
         else:
             yield Snapshot(empty_read_model(self.log.log_id, namespace), 0, self.default_zone)
@@ -177,20 +147,10 @@ class ReadModels:
         head = self._head(namespace)
         if head == 0:
             return ProjectionProgress(namespace=namespace, version=0, head=0, parked=None)
-        with self._using(namespace) as read_model:
+        with self.live.using(namespace) as read_model:
             with read_model.lock, storage_errors(read_model.path):
                 read_model.projector.refresh()
             return self._progress(read_model, namespace, head)
-
-    def parked(self) -> list[Parked]:
-        """Return the parked namespaces that this process has opened since its start, by name."""
-        with self._open_files.lock:
-            return [self._parked[namespace] for namespace in sorted(self._parked)]
-
-    @property
-    def open_count(self) -> int:
-        """Return the number of namespaces whose read model is open."""
-        return self._open_files.count
 
     def replay(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
         """Build the next generation while the live one serves, then publish it; return the number of events projected.
@@ -201,48 +161,17 @@ class ReadModels:
         Raises:
             ProjectionFailed: an event cannot be projected; the live generation stays in use.
         """
-        if self.log.head(namespace).version == 0:
-            return 0
-        folder = namespace_folder(self.data, namespace)
-
-        def build(path: Path) -> int:
-            size = self._replay_batch_events
-            with storage_errors(path):
-                version = build_read_model(path, self.log, namespace, batch_events=size, on_progress=on_progress)
-            self._publish(namespace, folder, path, version)
-            return version
-
-        return built(folder, build)
+        return self._replays.publish(namespace, on_progress)
 
     def check(self, namespace: str, *, on_progress: OnProgress | None = None) -> ReplayCheck:
-        """Build the read model in a temporary file and compare its content hash with the live one's."""
+        """Compare the live read model, brought up to date, with one that is built from the log in a temporary file."""
         self.catch_up(namespace)
         with self.reading(namespace) as live:
-            version, live_digest = live.version, live.content_hash()
-
-        def replayed(path: Path) -> str:
-            size = self._replay_batch_events
-            with storage_errors(path):
-                build_read_model(path, self.log, namespace, until=version, batch_events=size, on_progress=on_progress)
-                with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-                    return content_hash(connection)
-
-        replayed_digest = built(namespace_folder(self.data, namespace), replayed)
-        search_equal = True
-        if version:
-            with self._using(namespace) as read_model:
-                search_equal = read_model.search_matches()
-        return ReplayCheck(
-            namespace=namespace,
-            version=version,
-            live_digest=live_digest,
-            replayed_digest=replayed_digest,
-            search_equal=search_equal,
-        )
+            return self._replays.compared(namespace, live, on_progress)
 
     def close(self) -> None:
         """Close every file; a file in use is closed by its last reader."""
-        self._open_files.drop_all()
+        self.live.close()
 
     def _has_events(self, namespace: str) -> bool:
         """Return whether the namespace has events; while the log cannot be reached, whether it has a read model."""
@@ -258,14 +187,6 @@ class ReadModels:
         head = self.log.head(namespace)
         self.purges.follow(head, deadline=deadline)
         return head.version
-
-    def _rebuild_after_erasure(self, namespace: str) -> None:
-        """Publish a generation without erased events; an empty one when an event cannot be projected."""
-        try:
-            self.replay(namespace)
-        except ProjectionFailed:
-            # The next catch-up projects the events before the failing one and parks the namespace.
-            self._begin_generation(namespace, namespace_folder(self.data, namespace))
 
     def _rebuild_far_behind(self, namespace: str, head: int) -> None:
         """Replay a read model that lacks most of a long log: in bulk, that is much faster than a catch-up."""
@@ -303,86 +224,10 @@ class ReadModels:
         """
         checkpoint = read_model.projector.row.checkpoint
         if self.log.head(namespace).version < checkpoint:
-            self._open_files.drop(namespace)
+            self.live.drop(namespace)
             raise LogRewound(namespace, checkpoint)
 
     def _progress(self, read_model: OpenReadModel, namespace: str, head: int) -> ProjectionProgress:
-        parked = read_model.projector.parked
-        if parked is not None or self._parked:
-            with self._open_files.lock:
-                if parked is not None:
-                    self._parked[namespace] = parked
-                else:
-                    self._parked.pop(namespace, None)
-        version = read_model.projector.row.checkpoint
+        parked, version = read_model.projector.parked, read_model.projector.row.checkpoint
+        self.live.note_parked(namespace, parked)
         return ProjectionProgress(namespace=namespace, version=version, head=head, parked=parked)
-
-    @contextmanager
-    def _using(self, namespace: str) -> Generator[OpenReadModel]:
-        """Yield the open read model of `namespace`; when its file is damaged, replace it for the next use."""
-        with self._open_files.using(namespace, partial(self._open_live, namespace)) as read_model:
-            try:
-                yield read_model
-            except apsw.SQLError as error:
-                with self._open_files.lock:
-                    if read_model.has_own_schema():
-                        raise
-                    self._replace_live(namespace, "its schema is damaged")
-                raise ForeignFile(
-                    f"{read_model.path} is damaged ({error}); it is built again from the log, so ask again, or run "
-                    "`recollect replay`"
-                ) from error
-            except (apsw.CorruptError, apsw.NotADBError, ForeignFile) as error:
-                # If the log is the damaged file, keep the read model: it may be the only copy of the content.
-                if not isinstance(error, ForeignFile) or error.path == read_model.path:
-                    with self._open_files.lock:
-                        self._replace_live(namespace, "it is damaged")
-                raise
-
-    def _open_live(self, namespace: str) -> OpenReadModel:
-        """Open the live generation; begin an empty one when none exists, or when it is damaged or of another log."""
-        folder = namespace_folder(self.data, namespace)
-        if not generations(folder):
-            self._begin_generation(namespace, folder)
-        try:
-            return OpenReadModel(self.log, namespace, folder)
-        except LogRewound as problem:
-            self._parked[namespace] = Parked(namespace=namespace, version=problem.version, error=str(problem))
-            raise
-        except ForeignFile as problem:
-            if problem.path not in (None, generation_path(folder, generations(folder)[-1])):
-                raise
-            self._replace_live(namespace, problem)
-            return OpenReadModel(self.log, namespace, folder)
-
-    def _replace_live(self, namespace: str, problem: str | ForeignFile) -> None:
-        """Publish an empty generation over the live one; the next catch-up projects the log into it."""
-        self._rebuild_log.warn(namespace, problem)
-        self._open_files.drop(namespace)
-        self._begin_generation(namespace, namespace_folder(self.data, namespace))
-
-    def _begin_generation(self, namespace: str, folder: Path) -> None:
-        """Publish an empty generation."""
-        generation, path = next_generation(folder), empty_path(folder)
-        with storage_errors(path):
-            create_file(path, indexed=True)
-            connection = connect(path)
-            add_state(connection, log_id=self.log.log_id, namespace=namespace)
-            connection.close()
-            # When another process publishes first, its generation is empty too and serves as well.
-            publish(path, folder, generation, self.log.log_id)
-
-    def _publish(self, namespace: str, folder: Path, path: Path, version: int) -> None:
-        """Publish the file `path`, built up to `version`, as the live generation, with the events appended since."""
-        generation = next_generation(folder)
-        with storage_errors(path):
-            if self.log.head(namespace).version > version:
-                with closing(connect(path)) as connection:
-                    projector = Projector(self.log, namespace, connection, path)
-                    while projector.advance(self._batch_events):
-                        pass
-            with self._open_files.lock:
-                # When another process publishes first, its replay has the same content.
-                publish(path, folder, generation, self.log.log_id)
-                self._open_files.drop(namespace)
-                self._parked.pop(namespace, None)

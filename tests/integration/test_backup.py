@@ -76,7 +76,7 @@ def test_a_read_model_that_knows_more_than_the_log_refuses_until_it_is_rebuilt(t
     models = ReadModels(tmp_path, log)
     with pytest.raises(LogRewound, match="recollect replay"):
         models.catch_up("a")
-    assert [parked.namespace for parked in models.parked()] == ["a"]
+    assert [parked.namespace for parked in models.live.parked()] == ["a"]
     # Other events in the place of the lost ones make no difference.
     log.append("a", [message_draft("another 2"), message_draft("another 3")])
     with pytest.raises(LogRewound), models.reading("a"):
@@ -85,7 +85,7 @@ def test_a_read_model_that_knows_more_than_the_log_refuses_until_it_is_rebuilt(t
 
     assert models.replay("a") == 3
     assert models.catch_up("a").behind == 0
-    assert models.parked() == []
+    assert models.live.parked() == []
     assert models.check("a").is_equal
     models.close()
     log.close()

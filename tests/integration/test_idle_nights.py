@@ -58,7 +58,7 @@ class Nights:
                 workers._night.close()  # pyright: ignore[reportPrivateUsage]
         [run] = [run for run in parts.run_store.runs() if run.job == job]
         assert (run.scheduled_at_us, run.errors) == (self.at_us, 0)
-        return run.namespaces, run.events, parts.read_models.open_count
+        return run.namespaces, run.events, parts.read_models.live.count
 
     def say(self, namespace: str, text: str) -> None:
         self.memory.append(namespace, message(text, session_id="s", occurred_at=SAID_AT))

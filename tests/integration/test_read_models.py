@@ -196,7 +196,7 @@ def test_a_failing_event_parks_its_namespace_and_no_other(log: SqliteLog, models
     assert progress.parked is not None
     assert (progress.version, progress.parked.version, progress.parked.error) == (2, 3, "ValueError: poisoned")
     assert models.catch_up("b").version == 1
-    assert [one.namespace for one in models.parked()] == ["a"]
+    assert [one.namespace for one in models.live.parked()] == ["a"]
     # What is before it stays readable, and what comes after it waits.
     append(log, "a", message("later"))
     assert rows(models, "SELECT count(*) FROM episodes") == [(2,)]
@@ -209,7 +209,7 @@ def test_a_parked_namespace_goes_on_after_a_replay(log: SqliteLog, models: ReadM
     poison.clear()
     assert models.replay("a") == 2
     assert models.catch_up("a").parked is None
-    assert models.parked() == []
+    assert models.live.parked() == []
 
 
 def test_replay_is_strict_names_the_event_and_leaves_the_live_model(

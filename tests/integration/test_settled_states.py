@@ -33,7 +33,7 @@ def start(tmp_path: Path, log: SqliteLog, embedder: HashingEmbedder) -> Start:
         models = ReadModels(tmp_path, log)
         vectors = Vectors(tmp_path, models, embedder)
         behind = BacklogMonitor(log, models, lambda: vectors).scan(unread=False).behind
-        opened = models.open_count
+        opened = models.live.count
         vectors.close()
         models.close()
         return [backlog.namespace for backlog in behind], opened
