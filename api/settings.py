@@ -219,56 +219,9 @@ class RetrievalSettings(BaseModel):
     recall_limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = RECALL_LIMIT
     #: Tokens of a context, at most, when the request has no `budget_tokens`.
     context_tokens: Annotated[int, Field(ge=0, le=CONTEXT_TOKENS_MAX)] = CONTEXT_TOKENS
-    #: Share of the context reserved for the profile and preferences. Shares are filled in this order: profile,
-    #: referenced, history, procedures, related; what one category leaves, the others may use.
-    context_profile_share: Annotated[float, Field(ge=0, le=1)] = 0.15
-    #: Share of the context reserved for facts, entities and documents.
-    context_referenced_share: Annotated[float, Field(ge=0, le=1)] = 0.30
-    #: Share of the context reserved for episodes, and for observations of the running conversation.
-    context_history_share: Annotated[float, Field(ge=0, le=1)] = 0.30
-    #: Share of the context reserved for relationships.
-    context_related_share: Annotated[float, Field(ge=0, le=1)] = 0.15
-    #: Share of the context reserved for procedures.
-    context_procedures_share: Annotated[float, Field(ge=0, le=1)] = 0.10
-    #: Candidates from each ranked list. It does not depend on the limit, so that a larger limit extends the same order.
-    list_depth: Annotated[int, Field(ge=10, le=1_000)] = 100
-    #: Cosine from which an episode is a candidate by meaning. The default lets every episode be one, since the gate
-    #: decides, by what is usual in this memory; `004` has 0.25.
-    recall_cosine_min: Annotated[float, Field(ge=-1, le=1)] = -1
-    #: Words of a query that are searched, the rarest first.
-    query_words_max: Annotated[int, Field(ge=1, le=256)] = 32
-    #: K of reciprocal ranks, 1 / (K + rank), in the rankings `rrf`, `seeds`, `keyword` and `semantic`.
-    reciprocal_rank_k: Annotated[float, Field(gt=0, le=10_000)] = 60
     #: Days in which age halves the odds of an episode, besides what the fitted weights make of its age; not set: only
     #: these.
     recency_half_life_days: Annotated[float, Field(gt=0)] | None = None
-    #: Steps along relationships from the entities of a query.
-    graph_depth: Annotated[int, Field(ge=0, le=5)] = 2
-    #: Relationships followed from one entity, strongest first.
-    graph_edges_max: Annotated[int, Field(ge=1, le=100)] = 10
-    #: Confidence under which a relationship is not followed.
-    graph_confidence_min: Annotated[float, Field(ge=0, le=1)] = 0.3
-    #: Strength of entities that the same episodes name as an entity of the query; entities of the query have 1.
-    graph_mention_weight: Annotated[float, Field(ge=0, le=1)] = 0.35
-    #: Cosine with the turns before from which a message never begins a new topic, in passive mode.
-    topic_cosine_min: Annotated[float, Field(ge=-1, le=1)] = 0.35
-    #: Facts and preferences at the start of a session, in passive mode.
-    recent_memories_max: Annotated[int, Field(ge=0, le=100)] = 10
-    #: Sessions before this one that are summed up at its start, in passive mode.
-    recent_sessions_max: Annotated[int, Field(ge=0, le=100)] = 3
-    #: Confidence from which a preference belongs to the profile, which is part of every turn.
-    profile_confidence_min: Annotated[float, Field(ge=0, le=1)] = 0.9
-
-    @property
-    def context_shares(self) -> dict[str, float]:
-        """Return the share of the context reserved for each category, by its name."""
-        return {
-            "profile": self.context_profile_share,
-            "referenced": self.context_referenced_share,
-            "history": self.context_history_share,
-            "related": self.context_related_share,
-            "procedures": self.context_procedures_share,
-        }
 
 
 class Settings(JobSettings):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from recollect.api.retrieval.contract.request import Ranking
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX, TimeBudget
 from recollect.api.retrieval.ranking.asked_time import answering_mask, limiting_scope, of_scope, versions_naming_dates
-from recollect.api.retrieval.ranking.candidates import Candidates, Mask, select_candidates
+from recollect.api.retrieval.ranking.candidates import LIST_DEPTH, Candidates, Mask, select_candidates
 from recollect.api.retrieval.ranking.features import (
     SearchSignals,
     feature_matrix,
@@ -133,7 +133,7 @@ class EpisodeSearch:
         if ranking == "weighted":
             scores = _weighted_scores(context, candidates, matrix, weights_name(signals.semantics))
         else:
-            scores = reciprocal_rank(candidates, LISTS[ranking], context.settings.reciprocal_rank_k)
+            scores = reciprocal_rank(candidates, LISTS[ranking])
         scores = _aged(context, candidates, scores, additive=ranking == "weighted")
         # Of equal scores, the newest episode comes first.
         order = np.lexsort((-candidates.rows, -scores))
@@ -248,10 +248,8 @@ def _aged(context: SearchContext, candidates: Candidates, scores: Vector, *, add
 
 def _keyword_scores(context: SearchContext, excluded: Sequence[int] = ()) -> KeywordScores:
     """Return the keyword scores of every episode; `excluded` as in `EpisodeSearch.search`."""
-    query, words_max = context.query, context.settings.query_words_max
-    return keyword_scores(
-        context.snapshot, context.index, query.words, excluded, words_max=words_max, german=query.german
-    )
+    query = context.query
+    return keyword_scores(context.snapshot, context.index, query.words, excluded, german=query.german)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +281,7 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
         matches = budget.run(
             "substring",
             snapshot,
-            lambda: substring_matches(snapshot.episodes, query.words, context.settings.list_depth),
+            lambda: substring_matches(snapshot.episodes, query.words, LIST_DEPTH),
         )
         if matches is not None:
             lists["substring"] = episodes.rows_of(matches)
@@ -342,16 +340,8 @@ def _candidates_with_signals(
     elif not query.has_topic:
         allowed = _of_time_range(episodes, allowed, in_span, naming_span)
     if not query.has_topic:
-        lists["importance"] = _most_important(episodes, allowed, context.settings.list_depth)
-    candidates = select_candidates(
-        allowed,
-        database_signals.keywords,
-        semantics,
-        lists,
-        in_span,
-        depth=context.settings.list_depth,
-        similarity_min=_similarity_min(context, background, semantics),
-    )
+        lists["importance"] = _most_important(episodes, allowed)
+    candidates = select_candidates(allowed, database_signals.keywords, semantics, lists, in_span)
     late: Vector | None = None
     if semantics is not None:
         started_ms = budget.spent_ms
@@ -378,14 +368,6 @@ def _candidates_with_signals(
     )
 
 
-def _similarity_min(context: SearchContext, background: ScoreBackground, semantics: SemanticScores | None) -> float:
-    """Return the cosine of the setting in the unit of the similarities."""
-    cosine_min = context.settings.recall_cosine_min
-    if semantics is None or cosine_min <= -1:
-        return -np.inf
-    return float(background.cosines_over(context.vectors, np.array([cosine_min], np.float32))[0])
-
-
 def _of_time_range(episodes: EpisodeArrays, allowed: Mask, in_span: Mask | None, naming_span: Ints) -> Mask:
     """Return the mask of the episodes said in the time ranges of the query or about them; `allowed` without any."""
     if in_span is None:
@@ -396,10 +378,10 @@ def _of_time_range(episodes: EpisodeArrays, allowed: Mask, in_span: Mask | None,
     return of_range if of_range.any() else allowed
 
 
-def _most_important(episodes: EpisodeArrays, allowed: Mask, depth: int) -> Ints:
-    """Return the rows of the `depth` most important episodes; of equal ones the newest first."""
+def _most_important(episodes: EpisodeArrays, allowed: Mask) -> Ints:
+    """Return the rows of the `LIST_DEPTH` most important episodes; of equal ones the newest first."""
     rows = np.flatnonzero(allowed)
-    return rows[np.lexsort((-rows, -episodes.importances[rows]))][:depth]
+    return rows[np.lexsort((-rows, -episodes.importances[rows]))][:LIST_DEPTH]
 
 
 def _late_interaction(
@@ -426,7 +408,7 @@ def _late_interaction(
 def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
     """Return the activation of each episode by the entities that it names, shape (episodes,)."""
     entities = context.snapshot.entities
-    versions, values = episodes_naming(entities, spread_activation(entities, context.query.entities, context.settings))
+    versions, values = episodes_naming(entities, spread_activation(entities, context.query.entities))
     rows, live = context.episodes.live_rows(versions)
     strength = np.zeros(len(context.episodes))
     strength[rows] = values[live]

@@ -45,6 +45,8 @@ from recollect.projections.text.words import content_words
 _TASK_KINDS = frozenset(("procedure", "preference", "document"))
 _STEP_KINDS = frozenset(("procedure",))
 _RELATIONSHIPS = frozenset(("relationship",))
+#: Confidence from which a preference is a strong one and belongs to the profile, which is part of every turn.
+_STRONG_PREFERENCE_MIN = 0.9
 #: Kinds whose first confidence is a guess.
 _GUESSED_KINDS = frozenset(("procedure", "preference"))
 #: Predicates that say what a person likes, and the newest such items that come along with a task.
@@ -232,13 +234,10 @@ class KnowledgeSearch:
         return vectors
 
 
-def profile_items(knowledge: KnowledgeIndex, asked_at_us: int, confidence_min: float) -> list[KnowledgeItem]:
+def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:
     """Return the profile: what every conversation gets.
 
     Valid standing instructions, pinned items, facts of the layer `proactive` (`004`) and strong preferences.
-
-    Parameters:
-        confidence_min: the confidence from which a preference is a strong one.
     """
     chosen = [
         item
@@ -248,7 +247,7 @@ def profile_items(knowledge: KnowledgeIndex, asked_at_us: int, confidence_min: f
             item.standing
             or item.pinned
             or item.layer == "proactive"
-            or (item.kind == "preference" and item.confidence >= confidence_min)
+            or (item.kind == "preference" and item.confidence >= _STRONG_PREFERENCE_MIN)
         )
         and item.is_valid_at(asked_at_us)
     ]

@@ -432,16 +432,14 @@ class Retriever:
         answer.selected = tuple(items)
         occasion = Occasion(now=context.asked_at, channel=answer.state.channel, dates=named_dates(context, items))
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
-        shares, words, tokens = self._settings.context_shares, context.query.words, request.budget_tokens
-        lines = fit_to_budget(items, tokens, words, occasion, shares=shares, line_tokens_max=line_tokens_max)
+        words, tokens = context.query.words, request.budget_tokens
+        lines = fit_to_budget(items, tokens, words, occasion, line_tokens_max=line_tokens_max)
         about_turn = (*answer.notes, *answer.state.observations)
         observations = [secret_filter.text(line, is_own=lambda: owners.is_alone) for line in about_turn]
         contents = [*(line.text for line in lines), *observations]
         part = random_part(self._fence_key, context.namespace, request.session_id, contents)
         occasion = replace(occasion, random_part=part)
-        lines, answer.context = render_within_budget(
-            lines, observations, request.format, tokens, occasion, shares=shares
-        )
+        lines, answer.context = render_within_budget(lines, observations, request.format, tokens, occasion)
         line_items = {id(line.item) for line in lines}
         answer.lines = tuple(lines)
         answer.items = tuple(item for item in items if id(item) in line_items)

@@ -31,6 +31,10 @@ from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
 
+#: Facts and preferences at the start of a session.
+_RECENT_MEMORIES_MAX = 10
+#: Sessions before this one that are summed up at its start.
+_RECENT_SESSIONS_MAX = 3
 #: Statements of who the user is that come before the open tasks.
 _WHO_MIN = 4
 #: Open tasks at the start of a session.
@@ -74,7 +78,7 @@ def standing_items(context: SearchContext, state: ConversationState, *, helps: b
     speakers = speakers_of(context)
     profile = [
         item
-        for item in profile_items(context.index.knowledge, context.asked_at_us, context.settings.profile_confidence_min)
+        for item in profile_items(context.index.knowledge, context.asked_at_us)
         if (starts or item.standing or item.pinned) and _holds_for(item, speakers, context)
     ]
     items = [knowledge_item(context, item, 1.0, _profile_ranks(item)) for item in profile]
@@ -142,14 +146,13 @@ def _holds_for(item: KnowledgeItem, speakers: Speakers, context: SearchContext) 
 def _facts(context: SearchContext) -> list[KnowledgeItem]:
     """Return the facts at the start of a session: who the user is, open tasks, then the newest plans."""
     newest = _newest(context)
-    facts_max = context.settings.recent_memories_max
-    identity = _identity(context, newest)[:facts_max]
+    identity = _identity(context, newest)[:_RECENT_MEMORIES_MAX]
     tasks = [item for item in newest if item.memory_type == "task"]
     others = [item for item in newest if item.kind == "preference" or item.statement_kind in _COMING]
     who, more = identity[:_WHO_MIN], identity[_WHO_MIN:]
     chosen = dict.fromkeys([*who, *tasks[:_TASKS_MAX], *more])
     for item in others:
-        if len(chosen) >= facts_max:
+        if len(chosen) >= _RECENT_MEMORIES_MAX:
             break
         chosen.setdefault(item)
     return list(chosen)
@@ -203,9 +206,7 @@ def _session_items(context: SearchContext, covered: Collection[str]) -> list[Ite
     Parameters:
         covered: ids of the messages of which the context has statements.
     """
-    sessions = context.snapshot.sessions.recent(
-        running=context.request.session_id, limit=context.settings.recent_sessions_max
-    )
+    sessions = context.snapshot.sessions.recent(running=context.request.session_id, limit=_RECENT_SESSIONS_MAX)
     items = (_session_item(context, session, rank, covered) for rank, session in enumerate(sessions, start=1))
     return [item for item in items if item is not None]
 

@@ -158,7 +158,7 @@ def _begins_topic(context: SearchContext, turns: Sequence[int], message_vector: 
         # The vector search records the error.
         return False
     before = [vectors[version] for version in turns if version in vectors]
-    return len(before) > 1 and topic_changed([*before, message_vector], context.settings.topic_cosine_min)
+    return len(before) > 1 and topic_changed([*before, message_vector])
 
 
 def _last_turns(context: SearchContext, session: str, exclude: Collection[str]) -> list[int]:

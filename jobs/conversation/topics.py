@@ -19,7 +19,7 @@ _SAMPLE_TURNS_MIN = 6
 #: Standard deviations below the usual similarity at which a topic begins.
 _DEPTH = 1.0
 #: Cosine with the turns before, or with one of them, from which a turn never begins a new topic.
-SAME_TOPIC_COSINE_MIN = 0.35
+_SAME_TOPIC_COSINE_MIN = 0.35
 #: Cosine with every turn before under which a turn begins a new topic while too few turns tell what is usual.
 _UNRELATED_COSINE_MAX = 0.1
 
@@ -34,31 +34,30 @@ def similarities(vectors: Sequence[Vector]) -> list[float]:
     return cosines
 
 
-def topic_boundaries(vectors: Sequence[Vector], cosine_min: float = SAME_TOPIC_COSINE_MIN) -> list[int]:
+def topic_boundaries(vectors: Sequence[Vector]) -> list[int]:
     """Return the indexes of the turns that begin a new topic, without the first turn.
 
     Parameters:
         vectors: one normalised vector a turn, in the order of the conversation.
-        cosine_min: cosine with the turns before, or with one of them, from which a turn never begins a new topic.
     """
     cosines = similarities(vectors)
     boundaries: list[int] = []
     for index, cosine in enumerate(cosines, start=1):
         # An answer or a follow-up may be close to one turn alone.
         closest = max(float(vectors[index] @ before) for before in vectors[max(0, index - _CONTEXT_TURNS) : index])
-        if max(cosine, closest) < _highest_new(cosines[: index - 1], cosine_min):
+        if max(cosine, closest) < _highest_new(cosines[: index - 1]):
             boundaries.append(index)
     return boundaries
 
 
-def _highest_new(cosines: Sequence[float], cosine_min: float) -> float:
+def _highest_new(cosines: Sequence[float]) -> float:
     """Return the cosine under which a turn begins a new topic, after turns with these cosines."""
     if len(cosines) < _SAMPLE_TURNS_MIN - 1:
-        return min(_UNRELATED_COSINE_MAX, cosine_min)
+        return _UNRELATED_COSINE_MAX
     sample = np.array(cosines)
-    return min(cosine_min, float(sample.mean()) - _DEPTH * float(sample.std()))
+    return min(_SAME_TOPIC_COSINE_MIN, float(sample.mean()) - _DEPTH * float(sample.std()))
 
 
-def topic_changed(vectors: Sequence[Vector], cosine_min: float = SAME_TOPIC_COSINE_MIN) -> bool:
+def topic_changed(vectors: Sequence[Vector]) -> bool:
     """Return whether the last turn begins a new topic."""
-    return len(vectors) - 1 in topic_boundaries(vectors, cosine_min)
+    return len(vectors) - 1 in topic_boundaries(vectors)

@@ -22,7 +22,7 @@ from recollect import Recollect
 from recollect.api.retrieval.contract.request import Format, Mode
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.search.entity_graph import spread_activation
-from recollect.api.settings import RetrievalSettings, load_settings
+from recollect.api.settings import load_settings
 from recollect.events.envelope import rfc3339
 from recollect.events.validation import drafts
 from recollect.projections.text.tokens import estimate_tokens
@@ -267,13 +267,13 @@ def test_near_duplicates_are_told_once(tell: Tell, ask: Ask) -> None:
 # -- the graph --------------------------------------------------------------------------------------------------------
 
 
-def _reached(memory: Recollect, name: str, settings: RetrievalSettings | None = None) -> dict[str, float]:
+def _reached(memory: Recollect, name: str) -> dict[str, float]:
     memory.parts.read_models.catch_up("a")
     with memory.parts.read_models.reading("a") as snapshot:
         rows: list[Any] = list(connection_of(snapshot).execute("SELECT id, name FROM entities"))
         names = dict(rows)
         start = next(id for id, known in names.items() if known == name)
-        reached = spread_activation(snapshot.entities, [start], settings or RetrievalSettings())
+        reached = spread_activation(snapshot.entities, [start])
         return {names[id]: strength for id, strength in reached.items()}
 
 
@@ -282,8 +282,7 @@ def test_two_steps_over_relationships_are_gone_and_no_third_one(tell: Tell, ask:
     reached = _reached(memory, "Uno")
     assert reached.keys() == {"Uno", "Dos", "Tres"}
     assert 1 == reached["Uno"] > reached["Dos"] > reached["Tres"] > 0
-    assert _reached(memory, "Uno", RetrievalSettings(graph_depth=1)).keys() == {"Uno", "Dos"}
-    assert _reached(memory, "Uno", RetrievalSettings(graph_depth=3)).keys() == {"Uno", "Dos", "Tres", "Cuatro"}
+    assert _reached(memory, "Dos").keys() == {"Uno", "Dos", "Tres", "Cuatro"}
     tell(message("yesterday Tres bought a boat", id="boat"), message("today Cuatro sold a boat", id="sold"))
     tell(*(message(f"it rains on day {day}") for day in range(5)))
     found = {item.id: item.ranks for item in ask("what is new around Uno?", gate=False).items}
@@ -294,9 +293,8 @@ def test_two_steps_over_relationships_are_gone_and_no_third_one(tell: Tell, ask:
 def test_a_contradiction_is_never_followed_and_circles_end(tell: Tell, memory: Recollect) -> None:
     tell(related("Uno", "contradicts", "Dos"), related("Dos", "knows", "Tres"), related("Uno", "knows", "Cinco"))
     tell(related("Cinco", "knows", "Seis"), related("Seis", "knows", "Uno"), related("Cinco", "knows", "Cinco"))
-    tell(related("Uno", "knows", "Siete", confidence=0.2))
-    assert _reached(memory, "Uno").keys() == {"Uno", "Cinco", "Seis"}
-    assert "Siete" in _reached(memory, "Uno", RetrievalSettings(graph_confidence_min=0.1))
+    tell(related("Uno", "knows", "Siete", confidence=0.2), related("Uno", "knows", "Ocho", confidence=0.4))
+    assert _reached(memory, "Uno").keys() == {"Uno", "Cinco", "Seis", "Ocho"}
 
 
 def test_contradictions_are_shown_as_relations_of_the_answer(tell: Tell, ask: Ask) -> None:

@@ -19,7 +19,6 @@ from support.memory import Memory
 from support.read_models import connection_of
 
 from recollect.api.retrieval.search.keyword_search import K1, B, KeywordScores, keyword_scores
-from recollect.api.settings import RetrievalSettings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.validation import drafts
 from recollect.projections.queries.snapshot import Snapshot
@@ -178,7 +177,7 @@ def _message(said: Said, event_id: str) -> Event:
 def _keywords(memory: IndexCache, snapshot: Snapshot, words: Sequence[str]) -> KeywordScores:
     held = memory.get(snapshot)
     assert len(held.episodes.window_lengths) == len(held.episodes)
-    return keyword_scores(snapshot, held, words, words_max=RetrievalSettings().query_words_max)
+    return keyword_scores(snapshot, held, words)
 
 
 def same(one: KeywordScores, other: KeywordScores) -> None:

@@ -46,6 +46,16 @@ DATED_SOURCES_MAX = 4
 Category = Literal["profile", "referenced", "history", "related", "procedures"]
 #: The order in which categories fill their shares.
 _PRIORITY: tuple[Category, ...] = ("profile", "referenced", "history", "procedures", "related")
+#: The share of the token budget that is reserved for each category (`000`, section 4): the profile and preferences;
+#: facts, entities and documents; episodes, and observations of the running conversation; relationships; procedures.
+#: What one category leaves, the others may use.
+CONTEXT_SHARES: Mapping[Category, float] = {
+    "profile": 0.15,
+    "referenced": 0.30,
+    "history": 0.30,
+    "related": 0.15,
+    "procedures": 0.10,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,7 @@ def fit_to_budget(
     words: Collection[str],
     occasion: Occasion,
     *,
-    shares: Mapping[str, float],
+    shares: Mapping[Category, float] = CONTEXT_SHARES,
     line_tokens_max: int | None = None,
 ) -> list[Line]:
     """Return the lines of the items that fit into the token budget together, in the order of `items`.
@@ -103,7 +113,7 @@ def fit_to_budget(
     Parameters:
         items: best first.
         words: the words of the query.
-        shares: the share of the token budget that is reserved for each category (`000`, section 4).
+        shares: the share of the token budget that is reserved for each category.
         line_tokens_max: tokens to which a long message or summary is shortened; None: all are shown whole.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
@@ -170,8 +180,6 @@ def render_within_budget(
     form: Format,
     budget_tokens: int,
     occasion: Occasion,
-    *,
-    shares: Mapping[str, float],
 ) -> tuple[list[Line], str]:
     """Return the lines that fit and the rendered context, which never exceeds the budget including headings.
 
@@ -179,13 +187,14 @@ def render_within_budget(
     """
     fitting, remaining_observations = list(lines), list(observations)
     observation_tokens = sum(map(estimate_tokens, remaining_observations))
+    history_tokens = CONTEXT_SHARES["history"] * budget_tokens
     while fitting or remaining_observations:
         context = render(fitting, remaining_observations, form, occasion)
         excess_tokens = estimate_tokens(context) - budget_tokens
         if excess_tokens <= 0:
             return fitting, context
         while excess_tokens > 0 and (fitting or remaining_observations):
-            if remaining_observations and (not fitting or observation_tokens > shares["history"] * budget_tokens):
+            if remaining_observations and (not fitting or observation_tokens > history_tokens):
                 tokens = estimate_tokens(remaining_observations.pop(0))
                 observation_tokens -= tokens
                 excess_tokens -= tokens + 1

@@ -13,6 +13,8 @@ from recollect.api.retrieval.search.semantic_search import SemanticScores
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
+#: Candidates from each ranked list. It does not depend on the limit, so that a larger limit extends the same order.
+LIST_DEPTH = 100
 #: The newest episodes without vectors that are always candidates.
 _RECENT_MAX = 20
 #: From two blocks of this many episodes for each entry of a list on, `_top_rows` first compares the maxima of blocks.
@@ -46,30 +48,25 @@ def select_candidates(
     semantics: SemanticScores | None,
     other_lists: Mapping[str, Ints],
     in_span: Mask | None,
-    *,
-    depth: int,
-    similarity_min: float,
 ) -> Candidates:
     """Return the candidates among the episodes that are `allowed`.
 
     Parameters:
         other_lists: further lists: rows of the episode arrays, best first.
         in_span: the mask of the episodes within the query's time ranges; None without time ranges.
-        depth: entries of each list.
-        similarity_min: similarities under this do not make an episode a candidate.
     """
     lists = {
-        "keyword": _top_rows(keywords.turn, allowed & (keywords.turn > 0), depth),
-        "keyword_window": _top_rows(keywords.window, allowed & (keywords.window > 0), depth),
+        "keyword": _top_rows(keywords.turn, allowed & (keywords.turn > 0), LIST_DEPTH),
+        "keyword_window": _top_rows(keywords.window, allowed & (keywords.window > 0), LIST_DEPTH),
     }
     if semantics is not None:
         for part, values in semantics.parts.items():
             name = "semantic" if part == "turn" else f"semantic_{part}"
-            lists[name] = _top_rows(values, allowed & (values >= similarity_min), depth)
+            lists[name] = _top_rows(values, allowed & ~np.isnan(values), LIST_DEPTH)
     if in_span is not None:
         similarities = keywords.window if semantics is None else np.nan_to_num(semantics.parts["window"])
-        lists["time"] = _top_rows(similarities, allowed & in_span, depth)
-    lists |= {name: rows[allowed[rows]][:depth] for name, rows in other_lists.items()}
+        lists["time"] = _top_rows(similarities, allowed & in_span, LIST_DEPTH)
+    lists |= {name: rows[allowed[rows]][:LIST_DEPTH] for name, rows in other_lists.items()}
     if semantics is not None:
         # The newest turns may have no vectors yet, and "that" in a query often refers to them.
         newest = np.flatnonzero(allowed & np.isnan(semantics.parts["turn"]))

@@ -25,6 +25,9 @@ LISTS: Mapping[Ranking, tuple[str, ...] | None] = {
     "keyword": ("keyword",),
     "semantic": ("semantic",),
 }
+#: K of reciprocal ranks, in the rankings `rrf`, `seeds`, `keyword` and `semantic`: damps the lead of first places
+#: (Cormack, Clarke and Büttcher 2009: 60).
+_RECIPROCAL_RANK_K = 60
 #: Lists that only add candidates; their order is no sign of relevance.
 _UNRANKED = frozenset(("recent",))
 
@@ -121,14 +124,11 @@ def diversified(scores: Vector, sessions: SmallInts) -> Vector:
     return lowered
 
 
-def reciprocal_rank(candidates: Candidates, names: tuple[str, ...] | None, k: float) -> Vector:
-    """Return the sum of 1 / (k + rank) over the lists `names`, or over all, shape (candidates,).
-
-    Parameters:
-        k: damps the lead of first places (Cormack, Clarke and Büttcher 2009: 60).
-    """
+def reciprocal_rank(candidates: Candidates, names: tuple[str, ...] | None) -> Vector:
+    """Return the sum of 1 / (K + rank) over the lists `names`, or over all, shape (candidates,)."""
     scores = np.zeros(len(candidates.rows), np.float32)
     for name, rows in candidates.lists.items():
         if name not in _UNRANKED and (names is None or name in names):
-            scores[np.searchsorted(candidates.rows, rows)] += 1 / (k + 1 + np.arange(len(rows), dtype=np.float32))
+            ranks = 1 + np.arange(len(rows), dtype=np.float32)
+            scores[np.searchsorted(candidates.rows, rows)] += 1 / (_RECIPROCAL_RANK_K + ranks)
     return scores

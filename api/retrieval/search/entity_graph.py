@@ -7,10 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.api.settings import RetrievalSettings
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.search_index.episode_arrays import Ints
 
+#: Steps along relationships from the entities of a query.
+_STEPS_MAX = 2
+#: Relationships followed from one entity, strongest first.
+_EDGES_MAX = 10
+#: Confidence under which a relationship is not followed.
+_CONFIDENCE_MIN = 0.3
+#: Strength of entities that the same episodes name as an entity of the query; entities of the query have 1.
+_CO_MENTION_STRENGTH = 0.35
 #: Entities reached in all.
 _ENTITIES_MAX = 40
 #: Episodes read for each entity, newest first. An entity that more episodes name is no sign of relevance.
@@ -19,7 +26,7 @@ _EPISODES_MAX = 500
 _CO_MENTIONS_MAX = 5
 
 
-def spread_activation(queries: EntityQueries, entities: Sequence[int], settings: RetrievalSettings) -> dict[int, float]:
+def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[int, float]:
     """Return the activation of each reached entity, 0 to 1; `entities` have 1.
 
     A step multiplies the activation by the relationship's weight and confidence, and the second step also by 2/3. Each
@@ -27,13 +34,10 @@ def spread_activation(queries: EntityQueries, entities: Sequence[int], settings:
     """
     strength = dict.fromkeys(entities, 1.0)
     frontier = list(entities)
-    for step in range(settings.graph_depth):
+    for step in range(_STEPS_MAX):
         next_strength: dict[int, float] = {}
         for entity in frontier:
-            edges = queries.strongest_edges(
-                entity, confidence_min=settings.graph_confidence_min, limit=settings.graph_edges_max
-            )
-            for other, weight in edges:
+            for other, weight in queries.strongest_edges(entity, confidence_min=_CONFIDENCE_MIN, limit=_EDGES_MAX):
                 next_value = strength[entity] * min(weight, 1.0) / (1 + 0.5 * step)
                 if other not in strength:
                     next_strength[other] = max(next_value, next_strength.get(other, 0.0))
@@ -43,7 +47,7 @@ def spread_activation(queries: EntityQueries, entities: Sequence[int], settings:
         strength |= {entity: next_strength[entity] for entity in frontier}
     for entity in entities:
         for other in queries.co_mentioned(entity, episodes_max=_EPISODES_MAX, limit=_CO_MENTIONS_MAX):
-            strength.setdefault(other, settings.graph_mention_weight)
+            strength.setdefault(other, _CO_MENTION_STRENGTH)
     return strength
 
 

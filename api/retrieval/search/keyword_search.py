@@ -21,6 +21,9 @@ from recollect.projections.text.segments import is_unsegmented_script, ngrams
 #: Parameters of BM25: saturation of term frequency, weight of length (Robertson and Zaragoza 2009; the same as FTS5).
 K1 = 1.2
 B = 0.75
+#: Words of a query that are searched, the rarest first. A question has fewer; the rare words of a pasted text are its
+#: topic.
+_QUERY_WORDS_MAX = 32
 #: Terms in one search: stems of words, and n-grams of unsegmented scripts.
 _TERMS_MAX = 64
 #: The factor on an n-gram without matches when other n-grams of its run match: it is probably no word.
@@ -55,7 +58,6 @@ def keyword_scores(
     words: Sequence[str],
     excluded: Sequence[int] = (),
     *,
-    words_max: int,
     german: bool = False,
 ) -> KeywordScores:
     """Return the keyword scores of every episode for the words of a query.
@@ -63,8 +65,6 @@ def keyword_scores(
     Parameters:
         excluded: versions of episodes that count as if they were not there. A message that is searched for has all its
             words itself, which tells nothing about the rest of memory.
-        words_max: words in the search, the rarest first. A question has fewer than 32; the rare words of a pasted text
-            are its topic.
         german: whether the words get German stems as well.
     """
     episodes = index.episodes
@@ -76,7 +76,7 @@ def keyword_scores(
     matches = {word: _match_word(episodes, searched, listed, postings) for word, listed in terms.items() if listed}
     idf = {word: _mean_idf(listed) for word, listed in matches.items()}
     # Two words with the same stems are one term.
-    rarest = sorted(matches, key=lambda word: idf[word])[-words_max:]
+    rarest = sorted(matches, key=lambda word: idf[word])[-_QUERY_WORDS_MAX:]
     chosen = {term.forms: match for word in rarest for term, match in zip(terms[word], matches[word], strict=True)}
     unmatched = frozenset(word for word, listed in matches.items() if not any(len(match.rows) for match in listed))
     return _score(episodes, list(chosen.values())[-_TERMS_MAX:], idf, unmatched, _word_count(terms))
