@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, create_model
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError
 
 from recollect.events.encryption.master_key import KeyOptions
 from recollect.events.errors import InvalidInput, first_problem
@@ -27,6 +29,8 @@ _OTHER_VARIABLES = ("NAMESPACE", "TOKEN")
 _NEAR_RATIO = 0.66
 #: Settings that are named for an unknown variable.
 _NEAR_MAX = 3
+#: The setting in the message of pydantic-settings for a text that is not JSON.
+_NAMED_FIELD = re.compile(r'field "(\w+)"')
 #: Unknown variables that this process has warned of.
 _warned: set[str] = set()
 
@@ -267,6 +271,12 @@ def load_settings(**values: Any) -> Settings:
             _logger.warning("%s", advice)
     try:
         flat = _flat_settings()(**values)
+    except SettingsError as error:
+        # Only its message names the setting.
+        named = _NAMED_FIELD.search(str(error))
+        field = named[1] if named else "settings"
+        reason = "is not JSON; docs/reference/settings.md has an example"
+        raise InvalidInput(reason, field=f"RECOLLECT_{field.upper()}") from None
     except ValidationError as error:
         problem = first_problem(error)
         raise InvalidInput(problem.reason, field=f"RECOLLECT_{str(problem.field).upper()}") from None

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from recollect.events.catalogue import ERASURE_TYPES, PRODUCER_EVENTS, TimeZoneName, type_of
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
-#: The share of a context window from which it counts as full (`000`).
+#: The share of a window's budget over which its oldest turns are summarised, and from which passive retrieval reports
+#: that the window is full (`000`).
 WINDOW_FULL_SHARE = 0.75
 
 #: Microseconds after its last message at which a conversation counts as quiet.
 QUIET_US = 300_000_000
 
-#: Days until an unconfirmed memory becomes stale.
-TtlDays = Annotated[int, Field(ge=1, le=36_500)]
+
+def _with_default_days(given: dict[str, int]) -> dict[str, int]:
+    """Return the time to live of every type: as given, or its default; refuse a type that there is not."""
+    if unknown := [name for name in given if name not in TTL_DAYS]:
+        raise ValueError(f"{unknown[0]} is not a type; give {', '.join(TTL_DAYS)}")
+    return TTL_DAYS | given
+
+
+#: Days until an unconfirmed memory becomes stale, by type.
+TtlDays = Annotated[dict[str, Annotated[int, Field(ge=1, le=36_500)]], AfterValidator(_with_default_days)]
 
 #: Types of events that a retention rule may name: those of producers.
 _RETENTION_TYPES = frozenset(type_of(event_class) for event_class in PRODUCER_EVENTS) - ERASURE_TYPES
@@ -54,17 +63,6 @@ class QueueSettings(BaseModel):
     attempts_max: Annotated[int, Field(ge=1)] = 4
     #: Seconds after which the work of one message is stopped.
     job_seconds_max: Annotated[float, Field(gt=0)] = 600.0
-
-
-class ExtractionSettings(BaseModel):
-    """Extraction of knowledge from messages."""
-
-    model_config = _FROZEN
-
-    #: Messages that one extraction reads.
-    extraction_messages_max: Annotated[int, Field(ge=1, le=500)] = 100
-    #: Confidence under which an extracted fact is stored as rejected.
-    extraction_confidence_min: Annotated[float, Field(ge=0, le=1)] = 0.5
 
 
 class RetentionRule(BaseModel):
@@ -108,10 +106,6 @@ class CompactionSettings(BaseModel):
 
     #: Hours after which raw episodes are compressed.
     compress_after_hours: Annotated[float, Field(gt=0)] = 24
-    #: Tokens of a compressed episode, as a share of its sources'.
-    compressed_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
-    #: Turns in one compressed episode.
-    compressed_turns_max: Annotated[int, Field(ge=2, le=1_000)] = 200
     #: Days after which a compressed episode that was not distilled expires.
     compressed_expires_after_days: Annotated[float, Field(gt=0)] = 90
     #: Days after which raw episodes with a summary expire.
@@ -120,47 +114,16 @@ class CompactionSettings(BaseModel):
     raw_importance_kept: Annotated[int, Field(ge=1, le=11)] = 8
     #: Days after which compressed episodes are distilled.
     distill_after_days: Annotated[float, Field(gt=0)] = 7
-    #: Tokens of a distilled episode, as a share of its sources'.
-    distilled_share: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    #: Cosine from which two memories are merged.
-    dedup_similarity: Annotated[float, Field(gt=0, le=1)] = 0.92
-    #: Half-life, in days, of the confidence of an inferred fact that is not confirmed.
-    decay_half_life_days: Annotated[float, Field(gt=0)] = 120
-    #: Confidence under which an inferred fact becomes stale.
-    decay_floor: Annotated[float, Field(ge=0, lt=1)] = 0.2
     #: Memories of a namespace (facts, preferences, procedures); the same number of summaries is allowed. Above the
     #: limit, the least important become stale or expire.
     memories_max: Annotated[int, Field(ge=1)] = 2_000
-    #: Days without confirmation until a fact becomes stale.
-    fact_ttl_days: TtlDays = TTL_DAYS["fact"]
-    #: Days without confirmation until an event becomes stale.
-    event_ttl_days: TtlDays = TTL_DAYS["event"]
-    #: Days without confirmation until a preference becomes stale.
-    preference_ttl_days: TtlDays = TTL_DAYS["preference"]
-    #: Days without confirmation until a decision becomes stale.
-    decision_ttl_days: TtlDays = TTL_DAYS["decision"]
-    #: Days without confirmation until a problem becomes stale.
-    problem_ttl_days: TtlDays = TTL_DAYS["problem"]
-    #: Days without confirmation until a commit becomes stale.
-    commit_ttl_days: TtlDays = TTL_DAYS["commit"]
-    #: Days without confirmation until a relationship becomes stale.
-    relationship_ttl_days: TtlDays = TTL_DAYS["relationship"]
-    #: Days without confirmation until a task becomes stale.
-    task_ttl_days: TtlDays = TTL_DAYS["task"]
-    #: Days without confirmation until a procedure becomes stale.
-    procedure_ttl_days: TtlDays = TTL_DAYS["procedure"]
-    #: Bytes of a read model over which its raw episodes are compressed without delay and its file is rebuilt without
-    #: free pages.
-    model_bytes_max: Annotated[int, Field(ge=1 << 20)] = 512 << 20
-
-    @property
-    def ttl_days(self) -> dict[str, int]:
-        """Return the time to live of each type, in days."""
-        return {name: getattr(self, f"{name}_ttl_days") for name in TTL_DAYS}
+    #: Days without confirmation until a memory becomes stale, by type, as a JSON object such as `{"fact": 365}`: 1 to
+    #: 36500, which is never. Types that it does not name keep their default.
+    ttl_days: TtlDays = TTL_DAYS
 
 
 class ConversationSettings(BaseModel):
-    """Windows and observations of running conversations."""
+    """Observations of running conversations."""
 
     model_config = _FROZEN
 
@@ -168,19 +131,6 @@ class ConversationSettings(BaseModel):
     observe_tokens: Annotated[int, Field(ge=100)] = 3_000
     #: Tokens of a session's observations over which they are condensed to half.
     reflect_tokens: Annotated[int, Field(ge=100)] = 4_000
-    #: Tokens of observations that one event records.
-    observations_tokens_max: Annotated[int, Field(ge=200)] = 8_000
-    #: Share of a window's budget over which its oldest turns are summarised, and from which passive retrieval reports
-    #: that the window is full.
-    window_full_share: Annotated[float, Field(gt=0, le=1)] = WINDOW_FULL_SHARE
-    #: Latest turns that a window keeps verbatim, but at most `window_kept_share` of the turns.
-    window_turns_kept: Annotated[int, Field(ge=1)] = 10
-    #: Share of the turns that a window keeps verbatim, at most.
-    window_kept_share: Annotated[float, Field(gt=0, le=1)] = 0.3
-    #: Tokens over which a message gets a short form.
-    long_message_tokens: Annotated[int, Field(ge=100)] = 300
-    #: Tokens of a short form.
-    short_form_tokens: Annotated[int, Field(ge=16)] = 60
 
 
 class LlmSettings(BaseModel):
@@ -207,8 +157,6 @@ class LlmSettings(BaseModel):
     llm_failures_max: Annotated[int, Field(ge=1)] = 3
     #: Seconds of that pause.
     llm_pause_seconds: Annotated[float, Field(gt=0)] = 300
-    #: Messages that one request reads at least, unless the conversation has been quiet for five minutes; 8 at most.
-    llm_messages_min: Annotated[int, Field(ge=1)] = 6
 
 
 class JobSettings(BaseModel):
@@ -217,7 +165,6 @@ class JobSettings(BaseModel):
     model_config = _FROZEN
 
     queue: QueueSettings = QueueSettings()
-    extraction: ExtractionSettings = ExtractionSettings()
     compaction: CompactionSettings = CompactionSettings()
     retention: RetentionSettings = RetentionSettings()
     conversation: ConversationSettings = ConversationSettings()

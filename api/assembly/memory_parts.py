@@ -233,7 +233,6 @@ def _open_retriever(
         history,
         active_model.vectors,
         settings=retrieval,
-        window_full_share=settings.conversation.window_full_share,
         budget_ms=retrieval.retrieval_budget_ms,
         privacy=settings.privacy,
         fence_key=read_fence_key(settings.storage.data),

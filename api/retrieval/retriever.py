@@ -73,7 +73,6 @@ from recollect.events.local_time import zone_named
 from recollect.events.storage.database import DatabaseError
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import memory_span
-from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.vectors import CurrentVectors, Vectors
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.history import History
@@ -123,7 +122,6 @@ class Retriever:
             compared with are embedded by the same model.
         settings: how much is searched, and how it is ranked and rendered; the defaults when None.
         budget_ms: the time limit of one retrieval, in milliseconds.
-        window_full_share: the share of a request's `window_tokens` from which the window counts as full.
         privacy: which secrets a context does not show.
         fence_key: of the random names of the tags around contexts; a key of this object when None.
         reranker: reorders the first episodes; None leaves their order.
@@ -139,7 +137,6 @@ class Retriever:
         *,
         settings: RetrievalSettings | None = None,
         budget_ms: float = RETRIEVAL_BUDGET_MS,
-        window_full_share: float = WINDOW_FULL_SHARE,
         privacy: PrivacySettings | None = None,
         fence_key: bytes | None = None,
         reranker: Reranker | None = None,
@@ -155,7 +152,6 @@ class Retriever:
         self._fence_key = fence_key or os.urandom(32)
         self._privacy = privacy or PrivacySettings()
         self._budget_ms = budget_ms
-        self._window_full_share = window_full_share
         self._index_cache = IndexCache()
         read_models.purges.listen(process=lambda _: self._index_cache.drop_removed())
         self._namespace_search = NamespaceSearch(reranker)
@@ -261,12 +257,8 @@ class Retriever:
                 return
             context = for_asker(context)
             if request.mode == "passive":
-                answer.state = conversation_state(
-                    context,
-                    self._namespace_search.episodes.query_vector(context),
-                    exclude,
-                    window_full_share=self._window_full_share,
-                )
+                message_vector = self._namespace_search.episodes.query_vector(context)
+                answer.state = conversation_state(context, message_vector, exclude)
                 if answer.state.silent:
                     answer.results = (SearchResult(context, (), 0.0, None, ()),)
                     if answer.notes:

@@ -11,6 +11,7 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.fillers import addressed_names, is_acknowledgement, is_greeting
 from recollect.jobs.conversation.topics import topic_changed
+from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.text.words import WORD, content_words
 
@@ -59,15 +60,12 @@ def conversation_state(
     context: SearchContext,
     message_vector: Vector | None,
     exclude: Collection[str] = (),
-    *,
-    window_full_share: float,
 ) -> ConversationState:
     """Return the state of the conversation that the request names.
 
     Parameters:
         message_vector: the vector of the new message, shape (dimensions,); None without vectors.
         exclude: ids of episodes that are not part of the conversation yet, such as the new message.
-        window_full_share: the share of the context window from which it counts as full.
     """
     session = context.request.session_id
     sessions = context.snapshot.sessions
@@ -80,9 +78,7 @@ def conversation_state(
     visible = (*turns, *context.snapshot.episodes.versions_of(exclude))
     entities = _entities_before(context, visible)
     # A message without content is searched with the last turns; their names are not its own.
-    trigger = _trigger(
-        context, turns, window_full_share, mentions_entity=bool(entities) and not context.query.continued
-    )
+    trigger = _trigger(context, turns, mentions_entity=bool(entities) and not context.query.continued)
     by_vector = trigger == "message" and _begins_topic(context, turns, message_vector)
     if by_vector:
         trigger = "topic change"
@@ -117,9 +113,7 @@ def _participant_names(context: SearchContext) -> set[str]:
     return {word for name, _ in context.snapshot.entities.participants() for word in WORD.findall(name)}
 
 
-def _trigger(
-    context: SearchContext, turns: Sequence[int], window_full_share: float, *, mentions_entity: bool
-) -> Trigger:
+def _trigger(context: SearchContext, turns: Sequence[int], *, mentions_entity: bool) -> Trigger:
     """Return the first trigger that applies, without comparing vectors."""
     request = context.request
     if not turns or request.session_id is None:
@@ -127,7 +121,7 @@ def _trigger(
     if request.window_tokens is not None:
         # The tokens of the session's turns that no summary replaces yet.
         tokens = context.snapshot.episodes.session_tokens(request.session_id)
-        if tokens > window_full_share * request.window_tokens:
+        if tokens > WINDOW_FULL_SHARE * request.window_tokens:
             return "window full"
     if context.query.intent.remember:
         return "remember"

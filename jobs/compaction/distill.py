@@ -12,6 +12,8 @@ from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.summary_sources import read_turns
 
+#: Tokens of a distilled episode, as a share of its sources'.
+_DISTILLED_SHARE = 0.05
 #: Summaries in one append: a conflict with another worker loses at most this work.
 _SUMMARIES_MAX = 20
 
@@ -28,5 +30,5 @@ def _distilled(context: JobContext, namespace: str, snapshot: Snapshot, compress
     """Return `episode.distilled`, made from the sources of a summary, since the summary may lack what matters now."""
     versions = snapshot.episodes.source_versions(compressed.version)
     turns = read_turns(context.log, namespace, versions, snapshot.days) or [compressed]
-    summary = summarise_episodes(context, namespace, snapshot, turns, share=context.settings.compaction.distilled_share)
+    summary = summarise_episodes(context, namespace, snapshot, turns, share=_DISTILLED_SHARE)
     return episode_distilled(compressed, summary)

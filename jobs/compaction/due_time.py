@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from recollect.events.envelope import DAY_US
-from recollect.jobs.compaction.staleness import LOSS_MIN, stale_at_us
+from recollect.jobs.compaction.staleness import DECAY_FLOOR, DECAY_HALF_LIFE_DAYS, LOSS_MIN, stale_at_us
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.job_settings import QUIET_US, CompactionSettings
 from recollect.projections.queries.snapshot import Snapshot
@@ -58,11 +58,11 @@ def _compression_times(settings: CompactionSettings, snapshot: Snapshot) -> Iter
 
 def _staleness_times(settings: CompactionSettings, snapshot: Snapshot) -> Iterator[int]:
     """Yield when each memory is past its time to live, or has lost enough of its confidence."""
-    half_life_us = settings.decay_half_life_days * DAY_US
+    half_life_us = DECAY_HALF_LIFE_DAYS * DAY_US
     for memory in snapshot.knowledge.active_memories():
         stale_us = stale_at_us(memory, settings.ttl_days)
         if stale_us is not None:
             yield stale_us
         if memory.kind == "fact" and memory.source_type == "inferred":
-            remaining = max(1 - LOSS_MIN, min(1.0, settings.decay_floor / max(memory.confidence, 1e-9)))
+            remaining = max(1 - LOSS_MIN, min(1.0, DECAY_FLOOR / max(memory.confidence, 1e-9)))
             yield memory.updated_at_us + int(-half_life_us * math.log2(remaining))

@@ -13,6 +13,8 @@ from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.queries.snapshot import Snapshot
 
+#: Cosine from which two memories are merged.
+_DUPLICATE_COSINE_MIN = 0.92
 #: Words that negate a sentence.
 _NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|without|\w+n['’]t)\b", re.IGNORECASE)
 #: Numbers and capitalised words, which duplicates must share: vectors hardly distinguish 4 from 5, or Ann from Bob.
@@ -54,7 +56,7 @@ def merge_duplicates(context: JobContext, namespace: str, now_us: int, snapshot:
             duplicates = [
                 other
                 for other in order[position + 1 :]
-                if other not in merged and similarities[survivor, other] >= context.settings.compaction.dedup_similarity
+                if other not in merged and similarities[survivor, other] >= _DUPLICATE_COSINE_MIN
             ]
             merged.update(duplicates)
             if duplicates:

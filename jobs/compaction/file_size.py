@@ -10,6 +10,9 @@ from recollect.jobs.derivation.job_context import JobContext
 
 _logger = logging.getLogger(__name__)
 
+#: Bytes of a read model over which its raw episodes are compressed without delay and its file is rebuilt without free
+#: pages.
+MODEL_BYTES_MAX = 512 << 20
 #: Share of free pages from which a rebuild is worth its time.
 _FREE_SHARE = 0.25
 
@@ -17,7 +20,7 @@ _FREE_SHARE = 0.25
 def limit_file_size(context: JobContext, namespace: str) -> bool:
     """Rebuild the read model if it is too large and has many free pages; return whether it was rebuilt."""
     with context.read_models.reading(namespace) as snapshot:
-        too_large = snapshot.progress.file_size_bytes() > context.settings.compaction.model_bytes_max
+        too_large = snapshot.progress.file_size_bytes() > MODEL_BYTES_MAX
         if not too_large or snapshot.progress.free_share() < _FREE_SHARE:
             return False
     try:

@@ -11,6 +11,10 @@ from recollect.projections.queries.knowledge_queries import ActiveMemory
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.schema.time_to_live import TTL_DAYS
 
+#: Half-life, in days, of the confidence of an inferred fact that is not confirmed.
+DECAY_HALF_LIFE_DAYS = 120
+#: Confidence under which an inferred fact becomes stale.
+DECAY_FLOOR = 0.2
 #: Share of its confidence that a fact must have lost before an event records it.
 LOSS_MIN = 0.1
 #: Facts in one event.
@@ -42,17 +46,16 @@ def stale_at_us(memory: ActiveMemory, ttl_days: Mapping[str, int]) -> int | None
     return memory.stale_at_us + (ttl_days[memory.type] - default_days) * DAY_US
 
 
-def decay_confidence(context: JobContext, _: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
+def decay_confidence(_: JobContext, __: str, now_us: int, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `facts.decayed` for inferred facts, by half-life; mark the facts below the floor as stale."""
-    settings = context.settings
     decayed: dict[str, float] = {}
     drafts: list[EventDraft] = []
     for memory in snapshot.knowledge.active_memories():
         if memory.kind != "fact" or memory.source_type != "inferred":
             continue
-        remaining = 0.5 ** ((now_us - memory.updated_at_us) / (settings.compaction.decay_half_life_days * DAY_US))
+        remaining = 0.5 ** ((now_us - memory.updated_at_us) / (DECAY_HALF_LIFE_DAYS * DAY_US))
         confidence = memory.confidence * remaining
-        if confidence < settings.compaction.decay_floor:
+        if confidence < DECAY_FLOOR:
             drafts.append(memory_stale(memory.id, "nobody confirmed it", now_us))
         elif remaining < 1 - LOSS_MIN:
             decayed[memory.id] = round(confidence, 4)

@@ -24,6 +24,12 @@ from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
+#: Tokens of observations that one event records.
+_OBSERVATIONS_TOKENS_MAX = 8_000
+#: Tokens over which a message gets a short form.
+_LONG_MESSAGE_TOKENS = 300
+#: Tokens of a short form.
+SHORT_FORM_TOKENS = 60
 #: Turns that one observation covers; a change of topic begins the next observation earlier.
 _OBSERVATION_TURNS_MAX = 6
 #: Turns that one event covers; the next event continues.
@@ -52,30 +58,28 @@ def _observation_event(context: JobContext, namespace: str, snapshot: Snapshot, 
     """Return `observations.recorded` for the next unobserved turns of a session."""
     turns = snapshot.episodes.unobserved_turns(session_id, limit=_EVENT_TURNS_MAX)
     by_llm = None
-    tokens_max = context.settings.conversation.observations_tokens_max
     if context.llm is not None:
         read = turns_of_request(turns)
-        by_llm = observe_by_llm(context.llm, namespace, read, tokens_max)
+        by_llm = observe_by_llm(context.llm, namespace, read, _OBSERVATIONS_TOKENS_MAX)
         turns = turns if by_llm is None else read
-    by_rules = _selected_lines(context, namespace, snapshot, turns, tokens_max)
+    by_rules = _selected_lines(context, namespace, snapshot, turns)
     if by_llm is not None and _tokens(by_llm) >= ENOUGH_SHARE_MIN * _tokens(by_rules):
         return observations_recorded(session_id, turns, by_llm)
     return observations_recorded(session_id, turns, by_rules or ["(nothing was said)"])
 
 
-def _selected_lines(
-    context: JobContext, namespace: str, snapshot: Snapshot, turns: Sequence[EpisodeRow], tokens_max: int
-) -> list[str]:
+def _selected_lines(context: JobContext, namespace: str, snapshot: Snapshot, turns: Sequence[EpisodeRow]) -> list[str]:
     """Return the most informative sentences of each run of turns, with the date of its first turn."""
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     observations: list[str] = []
+    tokens_left = _OBSERVATIONS_TOKENS_MAX
     for segment in _segments(turns, [vectors.get(turn.version) for turn in turns]):
         line_tokens = min(_LINE_TOKENS_MAX, int(_SHARE * sum(estimate_tokens(turn.line()) for turn in segment)) + 12)
         text = summarise(segment, [vectors.get(turn.version) for turn in segment], line_tokens)
         line = f"[{segment[0].sent_at:%Y-%m-%d}] {text}"
-        if text and estimate_tokens(line) <= tokens_max:
+        if text and estimate_tokens(line) <= tokens_left:
             observations.append(line)
-            tokens_max -= estimate_tokens(line)
+            tokens_left -= estimate_tokens(line)
     return observations
 
 
@@ -104,13 +108,13 @@ def _segments(turns: Sequence[EpisodeRow], vectors: Sequence[Any]) -> Iterator[l
 
 def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `observations.reflected` for sessions with too many observations: half of their tokens."""
-    settings = context.settings
+    reflect_tokens = context.settings.conversation.reflect_tokens
     drafts: list[EventDraft] = []
-    sessions = snapshot.sessions.over_observed(tokens_max=settings.conversation.reflect_tokens, limit=_ITEMS_MAX)
+    sessions = snapshot.sessions.over_observed(tokens_max=reflect_tokens, limit=_ITEMS_MAX)
     for session_id, occurred_at_us in sessions:
         observations = snapshot.sessions.observations(session_id)
         texts = [observation.text for observation in observations]
-        tokens_max = settings.conversation.reflect_tokens // 2
+        tokens_max = reflect_tokens // 2
         selected = None if context.llm is None else reflect_by_llm(context.llm, namespace, texts, tokens_max)
         if selected is None:
             vectors = context.vectors().vectors_of_texts(namespace, snapshot, texts)
@@ -121,16 +125,15 @@ def _reflections(context: JobContext, namespace: str, snapshot: Snapshot) -> Seq
     return drafts
 
 
-def _short_forms(context: JobContext, _: str, snapshot: Snapshot) -> Sequence[EventDraft]:
+def _short_forms(_: JobContext, __: str, snapshot: Snapshot) -> Sequence[EventDraft]:
     """Return `turns.summarised` with short forms of the next long messages."""
-    settings = context.settings
-    turns = snapshot.episodes.long_turns(tokens_min=settings.conversation.long_message_tokens, limit=_ITEMS_MAX)
+    turns = snapshot.episodes.long_turns(tokens_min=_LONG_MESSAGE_TOKENS, limit=_ITEMS_MAX)
     if not turns:
         return []
-    return [turns_summarised(turns, [_short_form(turn, settings.conversation.short_form_tokens) for turn in turns])]
+    return [turns_summarised(turns, [_short_form(turn) for turn in turns])]
 
 
-def _short_form(turn: EpisodeRow, tokens_max: int) -> str:
+def _short_form(turn: EpisodeRow) -> str:
     """Return the most informative sentences of a message, by their words, because a turn has only one vector."""
-    text = summarise([replace(turn, speaker="")], [None], tokens_max)
+    text = summarise([replace(turn, speaker="")], [None], SHORT_FORM_TOKENS)
     return text or "(nothing was said)"

@@ -11,13 +11,18 @@ from recollect.jobs.conversation.topics import topic_changed
 from recollect.jobs.derivation.append_derived import append_derived
 from recollect.jobs.derivation.derived_events import Summary, conversation_compacted
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
-from recollect.jobs.summarising.summaries import CALLER_SECONDS_MAX, summary_text
+from recollect.jobs.summarising.summaries import CALLER_SECONDS_MAX, COMPRESSED_SHARE, summary_text
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
 
+#: Latest turns that a window keeps verbatim, but at most `_KEPT_SHARE` of the turns.
+_KEPT_TURNS_MAX = 10
+#: Share of the turns that a window keeps verbatim, at most.
+_KEPT_SHARE = 0.3
 #: Share of a budget that summaries may use.
 _SUMMARY_SHARE = 0.25
 #: Tokens that a chat format adds to the text of a message.
@@ -84,14 +89,12 @@ def _compaction(
     context: JobContext, namespace: str, session_id: str, budget_tokens: int, snapshot: Snapshot
 ) -> Sequence[EventDraft]:
     """Return `conversation.compacted` for the oldest turns when the conversation exceeds its share of the budget."""
-    settings = context.settings
     turns = snapshot.episodes.session_turns(session_id)
-    tokens_max = settings.conversation.window_full_share * budget_tokens
+    tokens_max = WINDOW_FULL_SHARE * budget_tokens
     tokens_of_summaries = _tokens_of_summaries(snapshot, session_id, budget_tokens)
     if tokens_of_summaries + sum(_tokens(turn.line()) for turn in turns) <= tokens_max:
         return []
-    kept = settings.conversation
-    verbatim = max(1, min(kept.window_turns_kept, int(len(turns) * kept.window_kept_share)))
+    verbatim = max(1, min(_KEPT_TURNS_MAX, int(len(turns) * _KEPT_SHARE)))
     count = len(turns) // 2
     summary_tokens = int(_SUMMARY_SHARE * budget_tokens)
     while (
@@ -104,7 +107,7 @@ def _compaction(
         return []
     source_tokens = sum(estimate_tokens(turn.line()) for turn in old)
     vectors = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in old])
-    summary_tokens_max = max(16, min(summary_tokens // 2, int(settings.compaction.compressed_share * source_tokens)))
+    summary_tokens_max = max(16, min(summary_tokens // 2, int(COMPRESSED_SHARE * source_tokens)))
     by_turn = [vectors.get(turn.version) for turn in old]
     text = summary_text(context.llm, namespace, old, by_turn, summary_tokens_max, seconds_max=CALLER_SECONDS_MAX)
     return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]

@@ -62,6 +62,10 @@ _logger = logging.getLogger(__name__)
 LLM_CURSOR = "llm reading"
 #: The extractor that events record when no language model was used.
 RULES = "rules"
+#: Messages that one extraction reads.
+_MESSAGES_MAX = 100
+#: Confidence under which an extracted fact is stored as rejected.
+FACT_CONFIDENCE_MIN = 0.5
 #: Latest statements that a message may change.
 _PRIOR_STATEMENTS_MAX = 300
 #: Items that are extracted from one message: a list of a thousand dates is not worth remembering.
@@ -117,11 +121,8 @@ def _extraction(
     An event without items is returned only for a full batch of messages. So no message is read again and again, and
     messages without items do not fill the log.
     """
-    settings = context.settings
     through = snapshot.progress.job_cursor("extraction")
-    messages, last = _next_messages(
-        context.log, namespace, through, snapshot, settings.extraction.extraction_messages_max
-    )
+    messages, last = _next_messages(context.log, namespace, through, snapshot)
     if last is None:
         return []
     started_seconds = time.thread_time()
@@ -131,7 +132,7 @@ def _extraction(
     quiet = now_us - last.occurred_at_us >= QUIET_US
     deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
     deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
-    if deferred and len(messages) < settings.extraction.extraction_messages_max:
+    if deferred and len(messages) < _MESSAGES_MAX:
         return []
     sources = list(dict.fromkeys(id for extracted in items for id in sources_of(extracted.item))) or [last.id]
     return [
@@ -143,7 +144,7 @@ def _extraction(
             # Without a language model, none has to read these messages later.
             llm_through=None if context.llm is None else snapshot.progress.job_cursor(LLM_CURSOR),
             extractor=RULES,
-            items=by_kind(items, settings.extraction.extraction_confidence_min),
+            items=by_kind(items),
         )
     ]
 
@@ -236,16 +237,12 @@ def _said_by(speaker: str, extracted: ExtractedItem) -> ExtractedItem:
 
 
 def _next_messages(
-    log: EventLog, namespace: str, after: int, snapshot: Snapshot, messages_max: int
+    log: EventLog, namespace: str, after: int, snapshot: Snapshot
 ) -> tuple[list[IncomingMessage], RecordedEvent | None]:
-    """Return messages after the version `after`, and the last message event that was read.
-
-    Parameters:
-        messages_max: number of messages.
-    """
+    """Return the next messages after the version `after`, and the last message event that was read."""
     messages: list[IncomingMessage] = []
     last: RecordedEvent | None = None
-    while after < snapshot.version and len(messages) < messages_max:
+    while after < snapshot.version and len(messages) < _MESSAGES_MAX:
         events = log.read(namespace, after=after, limit=min(1_000, snapshot.version - after))
         offsets = snapshot.episodes.utc_offsets([event.version for event in events])
         for event in events:
@@ -255,7 +252,7 @@ def _next_messages(
                 # Of a message that asked to forget, and is forgotten, its rest is read.
                 if event.version in offsets or snapshot.episodes.version_of(rest_id(event.id)) is None:
                     messages += incoming_messages(event, offsets)
-                if len(messages) >= messages_max:
+                if len(messages) >= _MESSAGES_MAX:
                     break
     return messages, last
 
@@ -325,10 +322,10 @@ def recordable(items: Iterable[ExtractedItem]) -> list[ExtractedItem]:
     return recordable
 
 
-def by_kind(items: Sequence[ExtractedItem], confidence_min: float) -> dict[str, list[dict[str, Any]]]:
-    """Return the payloads by kind; facts below `confidence_min` become rejected facts."""
+def by_kind(items: Sequence[ExtractedItem]) -> dict[str, list[dict[str, Any]]]:
+    """Return the payloads by kind; facts below `FACT_CONFIDENCE_MIN` become rejected facts."""
     kinds: dict[str, list[dict[str, Any]]] = {}
     for kind, item in items:
-        is_rejected = kind == "facts" and item["confidence"] < confidence_min
+        is_rejected = kind == "facts" and item["confidence"] < FACT_CONFIDENCE_MIN
         kinds.setdefault("rejected" if is_rejected else kind, []).append(item)
     return kinds

@@ -170,7 +170,7 @@ def _compared(
                 same += 1
         if new:
             added = read._replace(items=new)
-            stated.append(reading_event(context, added, difference.model, llm_through=cursor, again=again))
+            stated.append(reading_event(added, difference.model, llm_through=cursor, again=again))
     for old in earlier:
         if old.is_own and not old.is_paired:
             shown.removed.append(_shown(old.item))

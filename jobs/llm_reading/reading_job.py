@@ -42,6 +42,8 @@ Window = Sequence[tuple[RecordedEvent, list[IncomingMessage]]]
 #: Messages and characters of one window: a small model loses the thread in more, and a request stays under 2,000 tokens.
 _MESSAGES_MAX = 8
 _CHARS_MAX = 4_000
+#: Messages that one request reads at least, unless the conversation has been quiet for five minutes.
+_MESSAGES_MIN = 6
 #: Messages before a window that its request shows.
 _EARLIER_TURNS_MAX = 4
 #: Events that are searched for the stored items of a window.
@@ -81,13 +83,12 @@ def _reading(context: JobContext, namespace: str, now_us: int, snapshot: Snapsho
     last = window[-1][0]
     messages = [message for _, parts in window for message in parts]
     is_full = len(messages) >= _MESSAGES_MAX or sum(len(message.text) for message in messages) >= _CHARS_MAX
-    wanted = context.settings.llm.llm_messages_min
-    if not is_full and len(messages) < wanted and now_us - last.occurred_at_us < QUIET_US:
+    if not is_full and len(messages) < _MESSAGES_MIN and now_us - last.occurred_at_us < QUIET_US:
         # The conversation is going on; one request then reads more messages.
         return []
     llm.note_seen(sum(len(message.text.split()) for message in messages))
     read = read_items(context, llm, namespace, window, snapshot, through)
-    return [] if read is None else [reading_event(context, read, llm.name, llm_through=last.version)]
+    return [] if read is None else [reading_event(read, llm.name, llm_through=last.version)]
 
 
 class ReadItems(NamedTuple):
@@ -144,9 +145,7 @@ def _attributed(items: Iterable[ExtractedItem], messages: Sequence[IncomingMessa
         yield extracted
 
 
-def reading_event(
-    context: JobContext, read: ReadItems, extractor: str, *, llm_through: int | None, again: str = ""
-) -> EventDraft:
+def reading_event(read: ReadItems, extractor: str, *, llm_through: int | None, again: str = "") -> EventDraft:
     """Return `facts.extracted` for what a model has read.
 
     Parameters:
@@ -159,7 +158,7 @@ def reading_event(
         source_events=sources or [read.last.id],
         llm_through=llm_through,
         extractor=extractor,
-        items=by_kind(read.items, context.settings.extraction.extraction_confidence_min),
+        items=by_kind(read.items),
     )
 
 

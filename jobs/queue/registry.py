@@ -65,7 +65,6 @@ def _compaction_basis(context: JobContext) -> str:
     return _hash(
         _COMPACTION_VERSION,
         settings.compaction.model_dump_json(),
-        settings.extraction.model_dump_json(),
         settings.llm.llm or "",
         _fingerprint(context),
     )

@@ -17,6 +17,8 @@ from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import estimate_tokens
 
+#: Tokens of a compressed episode, and of the summary of a window's oldest turns, as a share of their sources'.
+COMPRESSED_SHARE = 0.25
 #: Tokens that a summary may use however short its sources are: a sentence needs as many.
 _TOKENS_MIN = 30
 #: Tokens of the longest summary; an event has room for them.

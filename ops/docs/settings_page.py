@@ -21,7 +21,7 @@ def render() -> str:
 
 def _table(group: type[BaseModel]) -> str:
     rows = [
-        # In the environment a text has no quotes.
+        # In the environment a text has no quotes, unlike the texts of a list or an object.
         (f"`RECOLLECT_{field.name.upper()}`", _unquoted(field.default), _unlinked(field.type), field.description)
         for field in fields_of(group)
     ]
@@ -34,4 +34,5 @@ def _unlinked(type: str) -> str:
 
 
 def _unquoted(default: str) -> str:
-    return default.replace('"', "").replace("``", "") or "not set"
+    plain = default.replace('"', "") if default.startswith('`"') else default
+    return plain.replace("``", "") or "not set"

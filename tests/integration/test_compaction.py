@@ -136,15 +136,9 @@ def test_the_days_of_a_session_are_those_of_its_user(memory: Memory) -> None:
 
 
 def test_a_long_session_becomes_several_even_summaries(memory: Memory) -> None:
-    memory.context = JobContext(
-        log=memory.log,
-        read_models=memory.models,
-        vectors=lambda: memory.vectors,
-        settings=JobSettings(compaction=CompactionSettings(compressed_turns_max=8)),
-    )
-    memory.converse(18)
-    memory.compact(hours=26)
-    assert memory.rows("SELECT count(*) FROM episode_sources GROUP BY version") == [(6,), (6,), (6,)]
+    memory.converse(450)
+    memory.compact(hours=32)
+    assert memory.rows("SELECT count(*) FROM episode_sources GROUP BY version") == [(150,), (150,), (150,)]
 
 
 def test_a_compressed_episode_has_a_quarter_of_the_tokens_and_says_who_spoke(memory: Memory) -> None:
@@ -369,7 +363,7 @@ def test_a_fact_past_its_time_to_live_is_stale(memory: Memory) -> None:
 
 
 def test_the_times_to_live_are_settings_and_a_producer_may_give_its_own(memory: Memory) -> None:
-    settings = JobSettings(compaction=CompactionSettings(fact_ttl_days=50, task_ttl_days=200))
+    settings = JobSettings(compaction=CompactionSettings(ttl_days={"fact": 50, "task": 200}))
     memory.context = replace(memory.context, settings=settings)
     memory.append(
         stated("task", "Ann", "needs to", "call the bank", type="task"),

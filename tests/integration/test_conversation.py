@@ -17,7 +17,7 @@ from support.read_models import rows
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
-from recollect.jobs.conversation.observer import observe
+from recollect.jobs.conversation.observer import SHORT_FORM_TOKENS, observe
 from recollect.jobs.conversation.topics import topic_boundaries, topic_changed
 from recollect.jobs.job_settings import ConversationSettings, JobSettings
 from recollect.jobs.summarising.episode_rows import plain_rows
@@ -137,8 +137,23 @@ def test_turns_are_observed_when_there_are_enough(memory: Recollect) -> None:
     assert rows(memory.parts.read_models, "SELECT through FROM observation_cursors") == [(140,)]
 
 
+def test_the_observations_of_one_event_have_8000_tokens_at_most(memory: Recollect) -> None:
+    events = [
+        message(f"{_SAID[at % 4]} {_SAID[(at + 1) % 4]} ({at})", session_id="s1", occurred_at=_START)
+        for at in range(1_000)
+    ]
+    memory.append("a", events)
+    context = replace(
+        memory.parts.job_context,
+        settings=JobSettings(conversation=ConversationSettings(reflect_tokens=100_000)),
+    )
+    assert observe(context, "a", 0) == 1
+    lines = [text for (text,) in rows(memory.parts.read_models, "SELECT text FROM observations")]
+    assert 7_900 < sum(map(estimate_tokens, lines)) <= 8_000
+
+
 def test_too_many_observations_are_condensed_and_never_pass_the_cap(memory: Recollect) -> None:
-    limits = ConversationSettings(observe_tokens=500, reflect_tokens=600, observations_tokens_max=1_000)
+    limits = ConversationSettings(observe_tokens=500, reflect_tokens=600)
     context = replace(memory.parts.job_context, settings=JobSettings(conversation=limits))
     for part in range(20):
         converse(memory, 20, first=20 * part)
@@ -156,7 +171,7 @@ def test_a_long_message_gets_a_short_form(memory: Recollect) -> None:
     memory.append("a", message(" ".join(_SAID * 12), id="long", session_id="s1"))
     assert observe(memory.parts.job_context, "a", 0) == 1
     ((short,),) = rows(memory.parts.read_models, "SELECT short FROM episodes")
-    assert 0 < estimate_tokens(short) <= ConversationSettings().short_form_tokens
+    assert 0 < estimate_tokens(short) <= SHORT_FORM_TOKENS
     assert observe(memory.parts.job_context, "a", 0) == 0
 
 

@@ -24,7 +24,7 @@ _LATER_US = microseconds(_START + timedelta(days=1))
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Generator[Recollect]:
-    settings = load_settings(data=tmp_path, embedding_model="none", extraction_messages_max=10)
+    settings = load_settings(data=tmp_path, embedding_model="none")
     with Recollect(settings=settings, workers=False) as memory:
         yield memory
 
@@ -46,7 +46,7 @@ def test_what_is_read_names_its_message_and_is_read_once(memory: Recollect) -> N
 
 
 def test_two_at_once_append_what_one_would(memory: Recollect) -> None:
-    memory.append("a", [said(f"I live in Porto, house {at}.") for at in range(40)])
+    memory.append("a", [said(f"I live in Porto, house {at}.") for at in range(400)])
     done: list[int] = []
     threads = [
         threading.Thread(target=lambda: done.append(extract(memory.parts.job_context, "a", _SOON_US))) for _ in range(3)
@@ -55,7 +55,7 @@ def test_two_at_once_append_what_one_would(memory: Recollect) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    events = [event for event in memory.parts.log.read("a", after=40, limit=100) if event.type == "facts.extracted"]
+    events = [event for event in memory.parts.log.read("a", after=400, limit=100) if event.type == "facts.extracted"]
     assert sum(done) == len(events) == 4
     assert memory.check("a").is_equal
 
@@ -133,7 +133,7 @@ def test_recalled_memory_that_comes_back_is_not_read_again(memory: Recollect) ->
 
 
 def test_idle_talk_does_not_fill_the_log_and_is_not_read_for_ever(memory: Recollect) -> None:
-    memory.append("a", [said("Good morning.") for _ in range(9)])
+    memory.append("a", [said("Good morning.") for _ in range(99)])
     assert extract(memory.parts.job_context, "a", _LATER_US) == 0
     memory.append("a", said("Good night."))
     assert extract(memory.parts.job_context, "a", _LATER_US) == 1

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.jobs.extraction.extraction_job import FACT_CONFIDENCE_MIN
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, extract_by_rules
-from recollect.jobs.job_settings import ExtractionSettings
 
 _SENTENCES = Path(__file__).parents[1] / "data" / "extraction.jsonl"
 _SAID_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -31,7 +31,7 @@ def shown(found: ExtractedItem) -> list[str]:
     item = found.item
     match found.kind:
         case "facts":
-            sure = item["confidence"] >= ExtractionSettings().extraction_confidence_min
+            sure = item["confidence"] >= FACT_CONFIDENCE_MIN
             ended = " (ended)" if item.get("valid_until") == _SAID_AT else ""
             return [f"{'fact' if sure else 'rejected'} {item['predicate']} = {item['object']}{ended}"]
         case "preferences":

@@ -94,7 +94,7 @@ def test_what_falls_due_by_time_is_compacted_without_news(nights: Nights) -> Non
     assert namespaces == len(NAMESPACES)
     assert events >= len(NAMESPACES)
     assert nights.run(days=1) == (0, 0, 0)
-    nights.settings = load_settings(data=nights.settings.storage.data, embedding_model="none", fact_ttl_days=400)
+    nights.settings = load_settings(data=nights.settings.storage.data, embedding_model="none", ttl_days={"fact": 400})
     assert nights.run(days=0.1)[0] == len(NAMESPACES)
     assert nights.run(days=0.1)[0] == 0
 

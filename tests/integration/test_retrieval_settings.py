@@ -17,8 +17,9 @@ from recollect import Recollect
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.retriever import Retriever
-from recollect.api.settings import RetrievalSettings, load_settings
+from recollect.api.settings import RetrievalSettings, load_settings, unknown_variables
 from recollect.events.errors import InvalidInput
+from recollect.projections.schema.time_to_live import TTL_DAYS
 
 _NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -139,11 +140,33 @@ def test_a_new_session_gets_recent_memories_and_the_last_three_sessions(tmp_path
         ("recall_limit", 0),
         ("context_tokens", -1),
         ("recency_half_life_days", 0),
-        ("fact_ttl_days", 0),
-        ("window_kept_share", 0),
+        ("ttl_days", {"fact": 0}),
+        ("ttl_days", {"moods": 30}),
         ("model_wait_seconds", -1),
     ],
 )
-def test_a_value_that_a_setting_cannot_have_is_refused_by_name(name: str, value: float) -> None:
+def test_a_value_that_a_setting_cannot_have_is_refused_by_name(name: str, value: object) -> None:
     with pytest.raises(InvalidInput, match=f"RECOLLECT_{name.upper()}"):
         load_settings(**{name: value})
+
+
+def test_the_times_to_live_are_one_variable_that_changes_the_types_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_TTL_DAYS", '{"fact": 365, "task": 36500}')
+    assert load_settings().compaction.ttl_days == TTL_DAYS | {"fact": 365, "task": 36_500}
+    monkeypatch.setenv("RECOLLECT_TTL_DAYS", '{"moods": 30}')
+    with pytest.raises(InvalidInput, match=r"RECOLLECT_TTL_DAYS: moods is not a type; give fact, event, preference"):
+        load_settings()
+    monkeypatch.setenv("RECOLLECT_TTL_DAYS", "{fact: 365}")
+    with pytest.raises(InvalidInput, match="RECOLLECT_TTL_DAYS: is not JSON"):
+        load_settings()
+
+
+def test_the_variable_of_a_setting_that_was_removed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_FACT_TTL_DAYS", "30")
+    monkeypatch.setenv("RECOLLECT_LIST_DEPTH", "30")
+    assert unknown_variables() == {
+        "RECOLLECT_FACT_TTL_DAYS": "RECOLLECT_FACT_TTL_DAYS is not a setting and has no effect; "
+        "did you mean RECOLLECT_TTL_DAYS?",
+        "RECOLLECT_LIST_DEPTH": "RECOLLECT_LIST_DEPTH is not a setting and has no effect; "
+        "docs/reference/settings.md lists the settings",
+    }
