@@ -48,8 +48,6 @@ CONTEXT_TOKENS_MAX = 100_000
 TRACES_BYTES_MAX = 64 << 20
 #: Days after which a trace, which holds a query and what it recalled, is removed.
 TRACES_DAYS_MAX = 30
-#: Bytes of the request line and the headers of a request. Servers behind proxies get some 8 KiB, with cookies 16 KiB.
-HEADER_BYTES_MAX = 64 << 10
 #: Free bytes of the disk: room for a replay of a read model of 100,000 messages, and for an hour of appends.
 DISK_FREE_BYTES_MIN = 256 << 20
 #: Requests of one token in a minute: a bot with 50 messages a second, each with a retrieval.
@@ -148,8 +146,6 @@ class ServerSettings(BaseModel):
     #: Connections of a process at a time; further ones get 503. Half of the 1,024 files that a process may open on
     #: many systems.
     connections_max: Annotated[int, Field(ge=1)] = 512
-    #: Bytes of the request line and the headers.
-    header_bytes_max: Annotated[int, Field(ge=1_024)] = HEADER_BYTES_MAX
     #: Seconds that a client may take to send the headers of a request.
     header_seconds_max: Annotated[float, Field(gt=0)] = 10
     #: Seconds that a client may take to send the body of a request, after its headers.

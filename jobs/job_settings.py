@@ -59,10 +59,6 @@ class QueueSettings(BaseModel):
     sweep_seconds: Annotated[float, Field(gt=0)] = 30.0
     #: Seconds without progress after which a scheduled run counts as stalled and is started again.
     slot_stale_seconds: Annotated[float, Field(gt=0)] = 300.0
-    #: Attempts at a message, those ended by a kill included, before it becomes a dead letter.
-    attempts_max: Annotated[int, Field(ge=1)] = 4
-    #: Seconds after which the work of one message is stopped.
-    job_seconds_max: Annotated[float, Field(gt=0)] = 600.0
 
 
 class RetentionRule(BaseModel):

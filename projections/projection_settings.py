@@ -8,12 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 #: Namespaces whose files are open at once: each costs 150 KiB and 3 descriptors, and more while many threads read it.
 OPEN_MODELS_MAX = 64
-#: Read models of the past on disk, over all namespaces.
-AS_OF_FILES_MAX = 16
 #: Bytes of the read models of the past on disk.
 AS_OF_BYTES_MAX = 1 << 30
-#: Bytes of vectors in private memory, over all namespaces: 1.3 million vectors of 384 dimensions, a byte each.
-INDEX_BYTES_MAX = 512 << 20
 #: Bytes of shared vectors in the database: 2 million messages, some 4 KB each.
 SHARED_VECTORS_BYTES_MAX = 8 << 30
 #: Days of shared vectors in the database: a machine that comes a month later embeds what it reads.
@@ -46,9 +42,8 @@ class ReadModelSettings(BaseModel):
     #: Bytes of read models and vectors on disk, which are then a cache of the log: those of the namespaces used least
     #: recently are removed, and built again when asked for. 0: no limit. All processes of a folder need the same.
     read_models_bytes_max: Annotated[int, Field(ge=0)] = 0
-    #: Read models of the past (`as_of`) on disk, over all namespaces; the least recently used one is removed first.
-    as_of_files_max: Annotated[int, Field(ge=1)] = AS_OF_FILES_MAX
-    #: Bytes of the read models of the past on disk.
+    #: Bytes of the read models of the past (`as_of`) on disk; the least recently used one of all namespaces is removed
+    #: first.
     as_of_bytes_max: Annotated[int, Field(ge=0)] = AS_OF_BYTES_MAX
 
 
@@ -69,5 +64,3 @@ class EmbeddingSettings(BaseModel):
     shared_vectors_bytes_max: Annotated[int, Field(ge=0)] = SHARED_VECTORS_BYTES_MAX
     #: Days after which a shared vector is removed from the database; machines that have read it keep theirs.
     shared_vectors_days_max: Annotated[int, Field(ge=1, le=3_650)] = SHARED_VECTORS_DAYS_MAX
-    #: Bytes of vectors in private memory, over all namespaces; the least recently used index is dropped first.
-    index_bytes_max: Annotated[int, Field(ge=0)] = INDEX_BYTES_MAX

@@ -141,7 +141,7 @@ def open_parts(
         default_zone=zone_named(settings.queue.timezone) or UTC,
     )
     active_model = _open_active_model(settings, read_models)
-    history = History(data, log, read_models, files_max=limits.as_of_files_max, bytes_max=limits.as_of_bytes_max)
+    history = History(data, log, read_models, bytes_max=limits.as_of_bytes_max)
     # Workers have other data folders, or do not look at a namespace again whose work is done.
     is_cache = bool(limits.read_models_bytes_max) or sqlite_path(settings.storage.log_url) is None
     local_catch_up = LocalCatchUp(read_models, active_model.vectors) if is_cache else None
@@ -199,7 +199,6 @@ def _open_active_model(settings: Settings, read_models: ReadModels) -> ActiveMod
         embedding.embedding_model,
         runtime=embedding.embedding_runtime,
         device=embedding.embedding_device,
-        index_bytes_max=embedding.index_bytes_max,
         shared=_open_shared_vectors(settings, read_models.log),
     )
 

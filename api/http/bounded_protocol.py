@@ -14,6 +14,8 @@ from recollect.api.settings import ServerSettings
 
 _TOO_LARGE = (431, "Request Header Fields Too Large", "the headers are over the limit; send fewer")
 _TOO_SLOW = (408, "Request Timeout", "the request did not arrive in time; send it again")
+#: Bytes of the request line and the headers of a request. Servers behind proxies get some 8 KiB, with cookies 16 KiB.
+_HEADER_BYTES_MAX = 64 << 10
 #: Seconds by which a timer is late when the event loop was busy.
 _LATE_SECONDS = 0.05
 #: Seconds in which an event loop that was busy reads what waits.
@@ -29,7 +31,7 @@ class Mover(Protocol):
 
 
 def bounded_protocol(settings: ServerSettings, connection_mover: Mover | None = None) -> type[BoundedProtocol]:
-    """Return the protocol with the limits of `settings`.
+    """Return the protocol with the time limits of `settings`.
 
     Parameters:
         connection_mover: asked at the beginning of each request; None: all connections stay.
@@ -96,7 +98,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._wait(self.limits.header_seconds_max)
         if self._in_headers:
             self._header_bytes += len(data)
-            if self._header_bytes > self.limits.header_bytes_max:
+            if self._header_bytes > _HEADER_BYTES_MAX:
                 self._refuse(*_TOO_LARGE)
 
     def send_400_response(self, msg: str) -> None:
@@ -116,7 +118,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Begin to wait for the body, unless the headers are over the limit."""
         self._in_headers = False
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > self.limits.header_bytes_max:
+        if size > _HEADER_BYTES_MAX:
             # The parser stops, and the request is answered with 400.
             raise ValueError("headers over the limit")
         self._wait(self.limits.body_seconds_max)

@@ -18,7 +18,7 @@ def requeue(parts: MemoryParts, letter_id: str | None) -> int:
     Raises:
         Exception: on ``memory://``, the error of the actor; the letter stays a dead letter.
     """
-    broker = open_broker(parts.run_store, parts.settings.queue)
+    broker = open_broker(parts.run_store, parts.settings.queue.broker)
     declared = declare_actors(broker, parts.job_context, parts.run_store)
     actors: dict[str, Any] = {
         actor.actor_name: actor

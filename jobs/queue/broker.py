@@ -14,12 +14,15 @@ from dramatiq.middleware import AgeLimit, Middleware, Retries, ShutdownNotificat
 
 from recollect.events.envelope import now_us
 from recollect.events.errors import InvalidInput, short_text
-from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.run_store import DeadLetter, RunStore
 from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
 
 _logger = logging.getLogger(__name__)
 
+#: Attempts at a message, those ended by a kill included, before it becomes a dead letter.
+ATTEMPTS_MAX = 4
+#: Seconds after which the work of one message is stopped.
+_JOB_SECONDS_MAX = 600.0
 #: A message is dropped after a day: the sweep or the next scheduled run has sent another one by then.
 _AGE_MS_MAX = 86_400_000
 #: Redis gives a message to another worker when its worker sent no heartbeat for this time.
@@ -42,29 +45,30 @@ def open_run_store(url: str, data: Path) -> RunStore:
     return SqliteRunStore(data / "jobs.db")
 
 
-def open_broker(run_store: RunStore, settings: QueueSettings) -> dramatiq.Broker:
-    """Return the broker of the settings: ``memory://`` within this process, ``redis://host:port/db`` across machines.
+def open_broker(run_store: RunStore, url: str, *, job_seconds_max: float = _JOB_SECONDS_MAX) -> dramatiq.Broker:
+    """Return the broker at `url`: ``memory://`` within this process, ``redis://host:port/db`` across machines.
 
     Neither can lose work: a message only says that a namespace may have work, and the sweep finds work without one.
+
+    Parameters:
+        job_seconds_max: seconds after which the work of one message is stopped.
 
     Raises:
         InvalidInput: no broker supports this URL.
     """
     middleware: list[Middleware] = [
         # First, because a message that it skips must not be retried.
-        Attempts(run_store, settings.attempts_max),
+        Attempts(run_store),
         AgeLimit(max_age=_AGE_MS_MAX),
-        TimeLimit(time_limit=int(settings.job_seconds_max * 1_000)),
+        TimeLimit(time_limit=int(job_seconds_max * 1_000)),
         ShutdownNotifications(),
-        Retries(max_retries=settings.attempts_max - 1, min_backoff=1_000, max_backoff=30_000),
+        Retries(max_retries=ATTEMPTS_MAX - 1, min_backoff=1_000, max_backoff=30_000),
     ]
-    if _is_redis(settings.broker):
+    if _is_redis(url):
         from dramatiq.brokers.redis import RedisBroker  # noqa: PLC0415
 
         # Dead letters go to the run store; dramatiq would purge its own after a week.
-        return RedisBroker(
-            url=settings.broker, middleware=middleware, namespace="recollect", heartbeat_timeout=_HEARTBEAT_MS
-        )
+        return RedisBroker(url=url, middleware=middleware, namespace="recollect", heartbeat_timeout=_HEARTBEAT_MS)
     return StubBroker(middleware=middleware)
 
 
@@ -79,9 +83,8 @@ def _is_redis(url: str) -> bool:
 class Attempts(Middleware):
     """Counts attempts at a message before its work, so that a message that kills its worker becomes a dead letter."""
 
-    def __init__(self, run_store: RunStore, attempts_max: int) -> None:
+    def __init__(self, run_store: RunStore) -> None:
         self._run_store = run_store
-        self._attempts_max = attempts_max
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:  # noqa: ARG002 -- dramatiq's
         """Count an attempt; skip a message that was attempted too often."""
@@ -91,7 +94,7 @@ class Attempts(Middleware):
             # A full disk, or a broker that has just gone: the attempt counts as none.
             _logger.warning("an attempt could not be counted: %s", short_text(error))
             return
-        if attempts > self._attempts_max:
+        if attempts > ATTEMPTS_MAX:
             self._add_dead_letter(message, "the worker died at every attempt")
             raise SkipMessage("too many attempts")
 

@@ -68,7 +68,7 @@ class Workers:
         self._context = context
         self._broker_url = settings.broker
         self.run_store = run_store
-        self.broker = open_broker(run_store, settings)
+        self.broker = open_broker(run_store, settings.broker)
         processes = min(settings.night_processes, os.cpu_count() or 1)
         self._night = NightProcesses(open_parts, processes) if work and open_parts is not None and processes else None
         self.actors = declare_actors(self.broker, context, self.run_store, self._night)

@@ -19,7 +19,7 @@ from recollect.projections.embeddings.model_record import (
 )
 from recollect.projections.embeddings.vector_pruning import texts_in_use
 from recollect.projections.embeddings.vectors import Vectors
-from recollect.projections.projection_settings import INDEX_BYTES_MAX, DeviceChoice, RuntimeChoice
+from recollect.projections.projection_settings import DeviceChoice, RuntimeChoice
 from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -43,7 +43,6 @@ class ActiveModel:
         setting: ``none``, the model's name or its path.
         runtime: the runtime of the model.
         device: the device that the runtime uses.
-        index_bytes_max: memory for the vector indexes.
         shared: the vectors of all machines of the log, if they share them. `close` closes it.
 
     Raises:
@@ -58,7 +57,6 @@ class ActiveModel:
         *,
         runtime: RuntimeChoice = "auto",
         device: DeviceChoice = "auto",
-        index_bytes_max: int = INDEX_BYTES_MAX,
         shared: SharedVectors | None = None,
     ) -> None:
         self._data = data
@@ -66,7 +64,6 @@ class ActiveModel:
         self._setting = setting
         self._runtime: RuntimeChoice = runtime
         self._device: DeviceChoice = device
-        self._index_bytes_max = index_bytes_max
         self._shared = shared
         self._lock = threading.Lock()
         # The stamp is read before the record, so that a record written in between is noticed as a change.
@@ -118,8 +115,7 @@ class ActiveModel:
 
     def open_vectors(self, embedder: Embedder) -> Vectors:
         """Return the vectors of another model. The caller closes them, unless it passes them to `activate`."""
-        limit, shared = self._index_bytes_max, self._shared
-        return Vectors(self._data, self._read_models, embedder, index_bytes_max=limit, shared=shared)
+        return Vectors(self._data, self._read_models, embedder, shared=self._shared)
 
     def activate(self, vectors: Vectors, previous: RecordedModel | None) -> None:
         """Record the model of `vectors` as the current model and use it from now on.

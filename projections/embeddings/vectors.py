@@ -36,7 +36,6 @@ from recollect.projections.embeddings.token_codes import CodedPassages, TokenCod
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors
 from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
-from recollect.projections.projection_settings import INDEX_BYTES_MAX
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import VECTORS_FILE, namespace_folder, remove_vector_file, remove_vectors
@@ -50,6 +49,9 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
+#: Bytes of vectors in private memory, over all namespaces; the least recently used index is dropped first: 1.3 million
+#: vectors of 384 dimensions, a byte each.
+_INDEX_BYTES_MAX = 512 << 20
 #: Namespaces whose files of vectors are open at once.
 _OPEN_MAX = 64
 #: Namespaces whose paths are cached.
@@ -90,7 +92,6 @@ class Vectors:
         read_models: the source of the texts.
         embedder: the embedding model. `backlog`, `index` and `codes` need it ready, since its fingerprint selects
             the vectors.
-        index_bytes_max: memory for indexes; the least recently used one is dropped first.
         shared: the vectors of all machines of the log; None: this machine embeds all texts itself.
     """
 
@@ -100,13 +101,11 @@ class Vectors:
         read_models: ReadModels,
         embedder: Embedder,
         *,
-        index_bytes_max: int = INDEX_BYTES_MAX,
         shared: SharedVectors | None = None,
     ) -> None:
         self._data = data
         self._read_models = read_models
         self.embedder = embedder
-        self._index_bytes_max = index_bytes_max
         self._source = EmbeddingSource(data, embedder, read_models.log, shared)
         self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX, lease=read_models.disk_limit.in_use)
         # One thread embeds at a time: two would only share the processor. Namespaces take turns after each batch.
@@ -383,9 +382,9 @@ class Vectors:
             remove_vectors(self._path(namespace))
 
     def _drop_over_memory_limit(self) -> None:
-        """Close the least recently used store when the indexes take more than `index_bytes_max`."""
+        """Close the least recently used store when the indexes take more than `_INDEX_BYTES_MAX`."""
         with self._stores.lock:
-            if self._index_bytes() > self._index_bytes_max and self._stores.count > 1:
+            if self._index_bytes() > _INDEX_BYTES_MAX and self._stores.count > 1:
                 self._stores.drop_idle()
 
     def _index_bytes(self) -> int:

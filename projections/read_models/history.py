@@ -27,7 +27,7 @@ from recollect.events.errors import InvalidInput, StillBuilding, StorageError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.private_files import make_private_folder
-from recollect.projections.projection_settings import AS_OF_BYTES_MAX, AS_OF_FILES_MAX
+from recollect.projections.projection_settings import AS_OF_BYTES_MAX
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.build_limits import BuildLimits
 from recollect.projections.read_models.layout import folder_named, namespace_folder, remove_database
@@ -38,6 +38,8 @@ from recollect.projections.schema.schema import SCHEMA_VERSION, empty_read_model
 
 _logger = logging.getLogger(__name__)
 
+#: Read models of the past on disk, over all namespaces.
+_FILES_MAX = 16
 #: Builds in the background at once: more of them would only share the processor.
 _BUILDERS = 2
 
@@ -69,7 +71,7 @@ class History:
         log: EventLog,
         read_models: ReadModels,
         *,
-        files_max: int = AS_OF_FILES_MAX,
+        files_max: int = _FILES_MAX,
         bytes_max: int = AS_OF_BYTES_MAX,
     ) -> None:
         self._data = data

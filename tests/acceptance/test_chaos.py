@@ -27,7 +27,7 @@ from recollect.api.settings import Settings, load_settings
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.validation import drafts
 from recollect.jobs.queue.actors import declare_actors
-from recollect.jobs.queue.broker import open_broker
+from recollect.jobs.queue.broker import ATTEMPTS_MAX, open_broker
 from recollect.jobs.queue.due_namespaces import BATCH_NAMESPACES
 from recollect.jobs.queue.registry import SCHEDULED_JOBS
 from recollect.jobs.queue.run_store import new_heartbeat
@@ -126,7 +126,7 @@ def memory_of(settings: Settings) -> Generator[Recollect]:
 def begin(memory: Recollect, redis: RedisServer, slot_us: int) -> None:
     """Begin the nightly compaction of a slot, as a scheduler does."""
     memory.parts.run_store.claim("compact", slot_us, now_us(), 10**12)
-    broker = open_broker(memory.parts.run_store, memory.parts.settings.queue)
+    broker = open_broker(memory.parts.run_store, memory.parts.settings.queue.broker)
     declare_actors(broker, memory.parts.job_context, memory.parts.run_store).run.send("compact", slot_us, "")
     broker.close()
 
@@ -264,13 +264,13 @@ def test_what_is_appended_while_redis_is_away_is_embedded_when_it_is_back(
 
 
 def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(tmp_path: Path, redis: RedisServer) -> None:
-    settings = settings_for(tmp_path, redis, "none", attempts_max=2)
+    settings = settings_for(tmp_path, redis, "none")
     with memory_of(settings) as memory:
-        broker = open_broker(memory.parts.run_store, settings.queue)
+        broker = open_broker(memory.parts.run_store, settings.queue.broker)
         actors = declare_actors(broker, memory.parts.job_context, memory.parts.run_store)
         sent = actors.process_background.send("a")
-        for _ in range(2):
-            # Two workers began, and were killed in the middle.
+        for _ in range(ATTEMPTS_MAX):
+            # Each worker began, and was killed in the middle.
             memory.parts.run_store.add_attempt(sent.message_id)
         worker = dramatiq.Worker(broker, worker_threads=1, worker_timeout=100)
         broker.emit_after("process_boot")
@@ -285,9 +285,9 @@ def test_a_message_that_kills_its_worker_each_time_becomes_a_dead_letter(tmp_pat
 
 
 def test_a_stuck_job_is_ended_and_what_failed_for_good_is_a_dead_letter(tmp_path: Path, redis: RedisServer) -> None:
-    settings = settings_for(tmp_path, redis, "none", job_seconds_max=0.5, attempts_max=1)
+    settings = settings_for(tmp_path, redis, "none")
     with memory_of(settings) as memory:
-        broker = open_broker(memory.parts.run_store, settings.queue)
+        broker = open_broker(memory.parts.run_store, settings.queue.broker, job_seconds_max=0.5)
         let_go = threading.Event()
 
         def stuck() -> None:
@@ -300,7 +300,8 @@ def test_a_stuck_job_is_ended_and_what_failed_for_good_is_a_dead_letter(tmp_path
         broker.emit_after("process_boot")
         worker.start()
         try:
-            eventually(lambda: bool(memory.parts.run_store.dead_letters()), 20)
+            # The pauses between the attempts take 1, 2 and 4 seconds.
+            eventually(lambda: bool(memory.parts.run_store.dead_letters()), 60)
         finally:
             let_go.set()
             worker.stop()

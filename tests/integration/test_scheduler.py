@@ -26,7 +26,7 @@ class Setting:
 
     def __init__(self, memory: Recollect, settings: QueueSettings) -> None:
         self.memory = memory
-        self.broker = open_broker(memory.parts.run_store, settings)
+        self.broker = open_broker(memory.parts.run_store, settings.broker)
         self.scheduler = Scheduler(
             declare_actors(self.broker, memory.parts.job_context, memory.parts.run_store),
             memory.parts.run_store,
