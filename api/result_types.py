@@ -187,7 +187,7 @@ class RankedItem(TypedDict):
     ranks: dict[str, int]
 
 
-#: When a retrieval was answered; in this form because the name of a field is no word that a module declares.
+#: When a retrieval was answered; in this form because the name of a field is not a word that a module declares.
 _Moment = TypedDict("_Moment", {"at": str})  # noqa: UP013
 
 
@@ -318,7 +318,7 @@ class EntityMemory(Entity):
 EndableMemory = FactMemory | PreferenceMemory | ProcedureMemory | RelationshipMemory
 #: A memory that can be pinned.
 PinnableMemory = EpisodeMemory | EndableMemory
-#: A memory of any kind: the fields of an item of its list, and `kind`, by which a type checker knows the others.
+#: A memory of any kind: the fields of an item of its list, and `kind`, the discriminator of the union.
 MemoryItem = PinnableMemory | DocumentMemory | ObservationMemory | EntityMemory
 
 

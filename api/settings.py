@@ -166,7 +166,7 @@ class LogSettings(BaseModel):
 
     #: The least level of the messages of Recollect on standard error. `debug` has a line for each request.
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    #: `json`: a JSON object a line; `text`: for people; `auto`: JSON where standard error is no terminal.
+    #: `json`: a JSON object a line; `text`: for people; `auto`: JSON where standard error is not a terminal.
     log_format: Literal["auto", "json", "text"] = "auto"
     #: Whether requests, retrievals and jobs are traced with OpenTelemetry, which the extra `recollect[otel]` installs.
     #: Its own variables, such as `OTEL_EXPORTER_OTLP_ENDPOINT`, say where the spans go.

@@ -62,7 +62,7 @@ class Counter(Instrument):
             values[labels] = values.get(labels, 0.0) + amount
 
     def add_all(self, amounts: Mapping[str, float]) -> None:
-        """Add to the numbers of several values of the one label."""
+        """Add to the counts of several values of a metric's only label."""
         for label, amount in amounts.items():
             self.add(label, amount=amount)
 

@@ -1,4 +1,4 @@
-"""Log context: what the lines of the log say about the request or the job that writes them.
+"""Log context: the fields of log lines that identify the request or the job that writes them.
 
 Names, ids and numbers of our own, never texts of users: the request id, the trace id, a namespace as a hash.
 """

@@ -180,7 +180,7 @@ def open_parts(
 
 
 def _open_eraser(job_context: JobContext, listeners: ErasureListeners, recall_echoes: RecallEchoes) -> Eraser:
-    """Let all parts with words of events hear of erasures; complete the one that was interrupted, if any."""
+    """Notify all parts with words of events about erasures; complete an interrupted erasure, if any."""
     purges = job_context.read_models.purges
     purges.listen(folder=listeners.purge, process=recall_echoes.drop)
     if job_context.llm is not None:

@@ -1,4 +1,4 @@
-"""Recall echoes: tells messages that repeat what was recalled in their session, so that they are not remembered again.
+"""Recall echoes: detects messages that repeat memories recalled in their session, so that they are not stored again.
 
 A bot that puts memories into its prompt, and stores its prompts and answers, stores its memories again, and each round
 makes them more frequent. Contexts with their fence are removed before the append; this finds those without one.

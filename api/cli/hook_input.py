@@ -17,7 +17,7 @@ _STARTS = frozenset(("SessionStart", "agentSpawn"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookInput:
-    """What a host tells its hook."""
+    """The input that a host gives its hook."""
 
     #: The user's message; empty at the start of a conversation.
     prompt: str

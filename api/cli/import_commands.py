@@ -24,7 +24,7 @@ _DEFAULT_COMMAND = "file"
 
 
 class _ImportGroup(TyperGroup):
-    """A group of which the first argument may be the path itself."""
+    """A group whose first argument may be the path itself."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Insert the default command before anything that is neither a command nor a request for help."""

@@ -133,7 +133,7 @@ def command_session(
 class _ServerOrMemory:
     """Retrieves and appends by the running server, and by the memory of this process when none answers.
 
-    The same process does both, since it tells notes that repeat what it has just recalled.
+    The same process does both, since it recognises notes that repeat what it has just recalled.
     """
 
     def __init__(self, open_memory: Callable[[], Recollect], data: Path, namespace: str) -> None:

@@ -1,6 +1,6 @@
 """Process log: the messages of a server, a worker or a scheduler on standard error, without secrets and texts of users.
 
-They are lines of JSON where standard error is no terminal, and text where it is; those of uvicorn, dramatiq and
+They are lines of JSON where standard error is not a terminal, and text where it is; those of uvicorn, dramatiq and
 apscheduler are among them. A message says what failed and where. The text of an exception may quote what a user wrote,
 so that a traceback shows its type and its place in the program. Names of namespaces, which are often names of users,
 are shown as the beginning of their folder's name; passwords in addresses, the path of the data folder and control
@@ -147,5 +147,5 @@ def _add_traceback(_logger: object, _method: str, entry: _Entry) -> _Entry:
 
 
 def _json_line(entry: _Entry, **_options: Any) -> str:
-    """Return an entry as JSON; what is no value of JSON is shown by its type."""
+    """Return an entry as JSON; values that JSON cannot hold are written as their type name."""
     return orjson.dumps(entry, default=lambda value: type(value).__name__).decode()

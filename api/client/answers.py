@@ -81,7 +81,7 @@ def appended(answer: dict[str, Any], own_ids: frozenset[str]) -> list[Appended]:
 
     Parameters:
         own_ids: ids that the client made for this call. One that was recorded before was recorded by an attempt whose
-            answer was lost, so it is no duplicate of the caller's.
+            answer was lost, so it is not a duplicate of the caller's.
     """
     return [
         Appended(

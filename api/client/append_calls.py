@@ -138,7 +138,7 @@ def _fields(event: object) -> object:
 
 
 def _with_ids(events: Sequence[object]) -> tuple[list[object], frozenset[str]]:
-    """Return the events with an id each, and the ids that were made here; what is no mapping the server refuses."""
+    """Return the events with an id each, and the new ids; the server rejects items that are not mappings."""
     own_ids: set[str] = set()
     listed: list[object] = []
     for event in events:

@@ -1,4 +1,4 @@
-"""Connection: what the synchronous and the asynchronous client have in common to reach a server by httpx2."""
+"""Connection: the httpx2 helpers that the synchronous and the asynchronous client share."""
 
 from __future__ import annotations
 

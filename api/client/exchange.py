@@ -1,4 +1,4 @@
-"""Exchange: the attempts of one call, with their pauses and time limits, apart from how bytes are sent.
+"""Retry policy of the client, independent of the transport: attempts, pauses and time limits of a call.
 
 The synchronous and the asynchronous client send what `exchange` yields, so that both repeat calls in the same way.
 """

@@ -102,7 +102,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse(*_TOO_LARGE)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer bytes that are no request, unless an answer is in progress, and close the connection."""
+        """Answer bytes that are not a request, unless an answer is in progress, and close the connection."""
         if self._running is None or self._running.response_complete:
             super().send_400_response(msg)
         self._close()

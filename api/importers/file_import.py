@@ -42,7 +42,7 @@ def import_path(
         dry_run: append nothing, and create no log.
 
     Raises:
-        InvalidInput: an option is wrong, or the path is no export of this format; nothing was appended.
+        InvalidInput: an option is wrong, or the path is not an export of this format; nothing was appended.
     """
     if form != "auto" and form not in READERS:
         raise InvalidInput(f"give auto, or one of {', '.join(READERS)}", field="--format")

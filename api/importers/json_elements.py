@@ -1,7 +1,7 @@
 """JSON elements: reads the values of a large JSON file one by one, each as its own bytes.
 
 It is our own reader and not ijson, which stops at the first error of a file. Here each value is decoded by itself, so a
-value that is no JSON is one failure, and the next one is read.
+value that is not JSON is one failure, and the next one is read.
 """
 
 from __future__ import annotations

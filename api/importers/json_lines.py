@@ -17,7 +17,7 @@ LINE_BYTES_MAX = 8 << 20
 def read_json_lines(
     files: SourceFiles, name: str, read: Callable[[dict[str, Any]], Iterable[Record]]
 ) -> Iterator[Record]:
-    """Yield the records of each line; a line that is no object, or is refused, is one failure."""
+    """Yield the records of each line; a line that is not an object, or is refused, is one failure."""
     number = 0
     try:
         with files.open(name) as stream:

@@ -1,4 +1,4 @@
-"""Markdown notes: the lines of a note with the headings they stand under, and what they say as facts and notes."""
+"""Markdown notes: the lines of a note with the headings above them, and what they say as facts and notes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FENCE = re.compile(r"^(?:```|~~~)")
 _WRAPPED_CHARS_MIN = 50
 _COMMENT = re.compile(r"<!--[^>]{0,1000}-->")
 _RULE = re.compile(r"^(?:-{3,}|\*{3,}|_{3,})$")
-#: Headings that say nothing about the lines below them.
+#: Headings that do not describe the lines below them.
 _GENERAL = frozenset({"memory", "memories", "user", "user profile", "profile", "about", "notes", "basics", "identity"})
 #: Headings of attributes of the user; below any other one, `Age: 9` may be about another person.
 _OF_USER = frozenset({"work", "work context", "personal", "personal context", "home", "health", "contact", "about me"})
@@ -32,7 +32,7 @@ _OF_USER = frozenset({"work", "work context", "personal", "personal context", "h
 def note_lines(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the statements of a text as (headings, line): bullets with what is wrapped below them, and sentences.
 
-    The title of the text, a heading of the first level before anything else, is none of the headings.
+    The title of the text, a heading of the first level before anything else, is not among the headings.
     """
     headings: dict[int, str] = {}
     in_fence = is_begun = False
@@ -83,7 +83,7 @@ def split_title(text: str) -> tuple[str | None, str]:
 
 
 def topic_of(headings: tuple[str, ...]) -> str | None:
-    """Return the headings of a line as the topic of a note; None for those that say nothing."""
+    """Return the headings of a line as the topic of a note; None when they do not describe it."""
     return " / ".join(title for title in headings if title.casefold() not in _GENERAL) or None
 
 

@@ -23,7 +23,7 @@ from recollect.events.catalogue import EntityType
 from recollect.events.errors import InvalidInput
 
 _ENTITY_TYPES = frozenset(get_args(EntityType))
-#: Names that stand for the user in the prompts of that server.
+#: Names of the user in the prompts of that server.
 _USERS = frozenset({"default_user", "user", "the user"})
 
 

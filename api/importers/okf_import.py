@@ -131,7 +131,7 @@ def _fact(_fields: _Fields, own: _Fields, _body: str, moment: datetime | None) -
 
 def _preference(_fields: _Fields, own: _Fields, _body: str, moment: datetime | None) -> _Events:
     names = ("category", "value", "strength", "subject")
-    # Not standing: what stands in every prompt is for the user to decide.
+    # Not standing: the user decides what is in every prompt.
     payload = {name: own.get(name) for name in names} | {"key": own["name"], "stated_at": moment}
     yield "preference.stated", payload | {"source_type": "inferred"}
 

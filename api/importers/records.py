@@ -1,4 +1,4 @@
-"""Import records: what the reader of a format yields, and the values of JSON of unknown shape."""
+"""Import records: the records that format readers yield, and accessors for JSON of unknown shape."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def guarded(where: str, read: Callable[[], Iterable[Record]]) -> Iterator[Record
 
 
 def json_of(raw: bytes) -> Any:
-    """Return decoded JSON; raise `ValueError` when it is none."""
+    """Return decoded JSON; raise `ValueError` when `raw` is not JSON."""
     return orjson.loads(raw)
 
 

@@ -117,7 +117,7 @@ def statement(text: str, subject: str, *, is_of_user: bool = True) -> dict[str, 
             return _triple(subject, verb["verb"].casefold(), verb["value"])
         if possessive is not None and about is not None and about["own"]:
             return _triple(subject, f"{possessive['key'].casefold()} {possessive['verb']}", possessive["value"])
-        # `User profile: …` and `User (Ann)` are no sentences.
+        # `User profile: …` and `User (Ann)` are not sentences.
         return _triple(subject, "did", rest) if rest[0].islower() and ":" not in rest else None
     if is_of_user and possessive is not None and _is_attribute(f"{possessive['key']} is"):
         return _triple(subject, f"{possessive['key'].casefold()} is", possessive["value"])

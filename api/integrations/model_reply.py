@@ -42,7 +42,7 @@ class ModelReply:
     def text(self) -> str | None:
         """Return the text that arrived so far: empty for a call of a tool.
 
-        It is None for a whole response that was cut, which the client of OpenAI requests again, or is no reply.
+        It is None for a whole response that is not a reply, or was cut: OpenAI's client requests that again.
         """
         return "".join(self._texts) if self._is_stream else _whole_text(bytes(self._buffer))
 
@@ -58,7 +58,7 @@ def _streamed_text(line: bytes) -> str:
 
 
 def _whole_text(body: bytes) -> str | None:
-    """Return the text of the body of a whole response; None when it is no reply."""
+    """Return the text of the body of a whole response; None when it is not a reply."""
     reply = _json_object(body)
     output: Any = reply.get("output")
     if isinstance(output, list):

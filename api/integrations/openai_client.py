@@ -62,7 +62,7 @@ def wrap(
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=800``.
 
     Raises:
-        InvalidInput: the client is none of OpenAI, the memory does not fit it, or the time-out is not over 0.
+        InvalidInput: the client is not one of OpenAI, the memory does not fit it, or the time-out is not over 0.
             InvalidNamespace: the name.
         StorageError: the data folder cannot be opened.
     """

@@ -33,7 +33,7 @@ _logger = logging.getLogger(__name__)
 _REFUSALS = (400, 413, 422)
 #: The tasks that record replies; the event loop itself keeps no reference to a task.
 _recording: set[asyncio.Future[None]] = set()
-#: The attribute of a new HTTP client that has the one that it stands for.
+#: The attribute of a new HTTP client that holds the client it replaces.
 _WRAPPED = "recollect_wrapped"
 
 

@@ -102,7 +102,7 @@ def labels_of(namespace: str, prefix: str = STORE_PREFIX) -> Labels | None:
 
 
 def document_id(key: str) -> str:
-    """Return the id of the document of a key; of one that is no name of ours by its hash."""
+    """Return the document id of a key; it has the key's hash when the key is not a valid name."""
     if len(key) + len(_ITEM) > NAME_CHARS_MAX or _CONTROL.search(key):
         return f"{_ITEM}sha256:{sha256(key.encode(errors='surrogatepass')).hexdigest()}"
     return f"{_ITEM}{key}"
@@ -209,7 +209,7 @@ def _passes_operator(field: Any, operator: str, operand: Any) -> bool:
 
 
 def _numbers(field: Any, operand: Any) -> tuple[Any, Any]:
-    """Return both as numbers; a field that is none is not comparable with any."""
+    """Return both as numbers; NaN, which compares with nothing, when one is not a number."""
     try:
         return float(field), float(operand)
     except (TypeError, ValueError):

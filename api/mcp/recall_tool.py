@@ -17,7 +17,7 @@ from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
 #: The share of the budget for the lines with ids; the context gets the rest.
 _IDS_SHARE = 0.3
-#: Tokens of the beginning of a text after its id, by which a model tells the ids apart.
+#: Tokens of the beginning of a text after its id, so that a model can tell the ids apart.
 _LABEL_TOKENS = 8
 #: Tokens of the budget for each memory, at least. With less, a context has the beginnings of many memories,
 #: and no answer. From `_WHOLE_TOKENS` on, the number of memories is that of the settings.
@@ -65,7 +65,7 @@ def _missing_part(note: str) -> str:
 
 
 def _request(arguments: RecallArguments, speaker: str | None) -> RetrieveRequest:
-    """Return the retrieval of a call; raise `InvalidInput` when the past time is none."""
+    """Return the retrieval of a call; raise `InvalidInput` when `as_of` is not a valid time."""
     fields: dict[str, Any] = {
         "query": arguments.query,
         "budget_tokens": int((1 - _IDS_SHARE) * arguments.max_tokens),

@@ -1,4 +1,4 @@
-"""Shown memories: leaves out of what tools return the memories that the one who asks must not be shown."""
+"""Shown memories: leaves out of what tools return the memories that the asker must not be shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tool arguments: what a model gives to each tool, with limits."""
+"""Tool arguments: the arguments of each tool, with limits."""
 
 from __future__ import annotations
 

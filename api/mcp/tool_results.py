@@ -1,4 +1,4 @@
-"""Tool results: what each tool returns as data, besides its text."""
+"""Tool results: the structured data that each tool returns, besides its text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RecallResult(ToolResult):
 
 
 #: The state of a note: `accepted`; `duplicate`: the key was used before; `echo`: it repeats what was just recalled, so
-#: it is no memory of its own; `quarantined`: it looks like instructions, and waits for a review by the user.
+#: it is not a memory of its own; `quarantined`: it looks like instructions, and waits for a review by the user.
 RememberStatus = Literal["accepted", "duplicate", "echo", "quarantined"]
 
 

@@ -58,7 +58,7 @@ def _undo_of(log: EventLog, namespace: str, event: RecordedEvent) -> list[Record
 
 
 def _group(event: RecordedEvent) -> str | None:
-    """Return what the events of one undo have in common: the id of the one that the others name as their cause."""
+    """Return the id that groups the events of one undo: that of the event which the others name as their cause."""
     return (event.causation_id or event.id) if event.type in ("edit.undone", "memory.forgotten") else None
 
 
@@ -75,7 +75,7 @@ def _update_of(
 ) -> tuple[RecordedEvent | None, RecordedEvent | None]:
     """Return the two parts of the update that an event is a part of: what it replaced, and what states the new fields.
 
-    Both are None for an event of no such update.
+    Both are None when the event is not part of an update.
     """
     if event.type in _REPLACING:
         stating = _stating(event, _near(log, namespace, event)[1])
@@ -112,7 +112,7 @@ def _message_restored(
     forgotten: Container[str],
     reason: str | None,
 ) -> list[dict[str, Any]]:
-    """Return the events that forget the message of an update, and restore the one that it replaced."""
+    """Return the events that forget the message of an update, and restore the message that it replaced."""
     restored = _undone(replaced.id, reason)
     if stating.id not in forgotten:
         payload = {"memory_id": stating.id, "reason": reason or "undone"}

@@ -1,4 +1,4 @@
-"""Forget answer: tells the caller of a turn what its message asked to forget, and what was forgotten for it."""
+"""Forget answer: what the message of a turn asked to forget, and what was forgotten for it."""
 
 from __future__ import annotations
 

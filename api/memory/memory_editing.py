@@ -208,7 +208,7 @@ class MemoryEditing(ABC):
             event_id: the id of the event that corrected, updated, ended, retracted, pinned, unpinned, invalidated or
                 forgot a memory: `event_id` of `forget`, the `id` that `update` returns, or that of an appended event.
                 The id of an undo makes the edit again. That of a message which asked to forget something undoes what
-                was forgotten for it, with its entities; the message itself stays hidden, since it is no statement.
+                was forgotten for it, with its entities; the message itself stays hidden, since it is not a statement.
 
         Raises:
             NotFound: no event has this id. InvalidInput: the event is not an edit, or forgot an entity, which is back

@@ -195,7 +195,7 @@ def separation_event(memory: Mapping[str, Any], alias: str, reason: str | None) 
     """Return the event that undoes the merge of an entity with another name.
 
     Raises:
-        InvalidInput: the memory is no entity, or `alias` is none of its other names.
+        InvalidInput: the memory is not an entity, or `alias` is not one of its other names.
     """
     if memory["kind"] != "entity":
         raise InvalidInput(f"a memory of the kind {memory['kind']} has no other names", field="id")
@@ -239,7 +239,7 @@ def _without_none(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def expired_memory(event: RecordedEvent) -> EpisodeMemory | None:
-    """Return a message that the log alone still has, in the form of the list `episodes`; None: the event is none."""
+    """Return a message that the log alone still has, in the form of the list `episodes`; None for other events."""
     if not is_episode_event(event):
         return None
     episode = episode_from_event(event, event.data())

@@ -69,7 +69,7 @@ class MemoryReview(ABC):
                 sentences that look like instructions takes the place of a message or a document.
 
         Raises:
-            NotFound: no such memory waits for a review. InvalidInput: the decision is none of these, or memories of
+            NotFound: no such memory waits for a review. InvalidInput: the decision is not one of these, or memories of
             this kind have no text to redact. The errors of `append`.
         """
         if decision not in DECISIONS:

@@ -27,7 +27,7 @@ EXPORTED_LISTS = (
     "documents",
     "episodes",
 )
-#: Fields of a row or a payload that name the one who spoke or is spoken of.
+#: Fields of a row or a payload that name the speaker, or the person spoken of.
 _PERSON_FIELDS = ("name", "speaker", "actor", "subject", "user_id")
 #: Fields that a line of Markdown does not repeat.
 _HIDDEN_FIELDS = frozenset(
@@ -152,7 +152,7 @@ class _About:
         return self._is_named(trace) or any(text in self._ids for text in json_texts(trace))
 
     def _is_person(self, fields: dict[str, Any]) -> bool:
-        """Return whether a field names the subject as who spoke or is spoken of."""
+        """Return whether a field names the subject as the speaker, or as the person spoken of."""
         return any(str(fields.get(field)).casefold() in self._folded for field in _PERSON_FIELDS)
 
     def _is_named(self, value: Any) -> bool:

@@ -273,7 +273,7 @@ def _fact_event(line: ViewLine) -> dict[str, Any]:
 
 
 def _preference_event(line: ViewLine) -> dict[str, Any]:
-    """Return the event of a preference of another memory. What stands in every prompt is for the user to decide."""
+    """Return the event of a preference of another memory. The user decides what is in every prompt."""
     values, key = line.values, line.key or "preference"
     whose = int(values["whose"]) if values.get("whose", "").isdecimal() else 0
     payload: dict[str, Any] = {

@@ -25,7 +25,7 @@ _INTERVAL_SECONDS = 5.0
 #: Seconds until the next check while the log or the broker is away, so that a server is ready soon after it is back.
 _OUTAGE_INTERVAL_SECONDS = 1.0
 #: Between two checks, the processor time of the last one this many times over: with 100,000 namespaces a check takes
-#: 0.4 s, which every 5 s would be a twelfth of a core on a server without requests. What a check waits for is no cost.
+#: 0.4 s, which every 5 s would be a twelfth of a core on a server without requests. Waiting is not counted.
 _REST_FACTOR = 20
 #: Seconds between two checks, at most: half of the age from which a state is too old to be ready.
 _REST_SECONDS_MAX = 15.0

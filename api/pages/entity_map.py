@@ -29,7 +29,7 @@ def entity_map(snapshot: Snapshot, limit: int) -> dict[str, Any]:
     """Return the `limit` entities that matter most, and the edges between them.
 
     An edge has the kind ``relationship``, ``fact`` or ``together``: messages that name both, or that one wrote and that
-    name the other. A fact whose object is no entity has `target` None and the object as `text`.
+    name the other. A fact whose object is not an entity has `target` None and the object as `text`.
 
     Raises:
         InvalidInput: `limit` is not from 1 to 5,000.

@@ -64,7 +64,7 @@ def _matching(log: EventLog, pattern: str, after: str, limit: int) -> Iterator[H
             yield head
 
 
-#: Filters of a list by name. A value, or several of which a row has one; of `metadata` a mapping of these by name.
+#: Filters of a list by name. A value, or several values to match any of; of `metadata` a mapping of these by name.
 Filters = Mapping[str, Any]
 
 
@@ -202,12 +202,12 @@ def _bound(chosen: Filter, field: str, value: object) -> str | int:
     if not isinstance(value, str):
         raise InvalidInput("give text", field=field)
     if chosen.choices and value not in chosen.choices:
-        raise InvalidInput(f"{value[:80]!r} is none of {', '.join(chosen.choices)}", field=field)
+        raise InvalidInput(f"{value[:80]!r} is not one of {', '.join(chosen.choices)}", field=field)
     return value.casefold() if chosen.kind == "name" else value
 
 
 def _time_us(value: object, field: str) -> int:
-    """Return a time in microseconds; raise `InvalidInput` when it is none, or has no zone."""
+    """Return a time in microseconds; raise `InvalidInput` when it is not a valid time, or has no zone."""
     moment = value
     if isinstance(value, str):
         try:

@@ -1,4 +1,4 @@
-"""Asker context: the search context of the one who asks: whom "I" means, and without what they must not be shown."""
+"""Asker context: the search context of the asker: whom "I" means, and without what they must not be shown."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def answers(context: SearchContext, choice: Choice, matches: Sequence[KnowledgeM
 def episode_items(
     context: SearchContext, ranked: RankedEpisodes, distinct: DistinctEpisodes, scores: Vector
 ) -> list[Item]:
-    """Return the items of candidates with different texts; `scores` stand in the same order."""
+    """Return the items of candidates with different texts; `scores` are in the same order."""
     items: list[Item] = []
     rows: list[int] = ranked.candidates.rows[distinct.candidates].tolist()
     versions: list[int] = context.episodes.versions[rows].tolist()

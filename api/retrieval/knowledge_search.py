@@ -49,7 +49,7 @@ _RELATIONSHIPS = frozenset(("relationship",))
 _STRONG_PREFERENCE_MIN = 0.9
 #: Kinds whose first confidence is a guess.
 _GUESSED_KINDS = frozenset(("procedure", "preference"))
-#: Predicates that say what a person likes, and the newest such items that come along with a task.
+#: Predicates of a person's likes, and the number of the newest such items that are added for a task.
 _WISH = re.compile(r"\b(?:(?:dis)?likes?|prefers?|loves?|hates?|avoids?|wants?|needs?)\b", re.I)
 _WISHES_MAX = 3
 #: Kinds that say who or what something is, and the factor on them for a question that asks for something else.
@@ -92,7 +92,7 @@ class KnowledgeMatch(NamedTuple):
     item: KnowledgeItem
     #: The probability that it belongs to the answer, 0 to 1.
     probability: float
-    #: Whether it is about an entity that the query names and that is no participant.
+    #: Whether it is about an entity that the query names and that is not a participant.
     named: bool
     #: Whether the answer has to respect it.
     required: bool
@@ -176,7 +176,7 @@ class KnowledgeSearch:
         entries = _named_entries(graph, probabilities, named)
         matched = _matched_nodes(knowledge, probabilities)
         reached = neighbours(graph, entries, matched)
-        # One passage of a document is no reason for its other passages; its relations are.
+        # One passage of a document is not a reason for its other passages; its relations are.
         reached = {node: strength for node, strength in reached.items() if isinstance(node, int) or node not in matched}
         measured.columns["neighbour"] = _neighbour_strengths(fitting, graph, reached)
         return measured
@@ -276,9 +276,9 @@ def _matched_nodes(knowledge: KnowledgeIndex, probabilities: Vector) -> dict[Nod
 
 
 def _fitting(knowledge: KnowledgeIndex, deviations: Vector | None, probabilities: Vector) -> Vector:
-    """Return how far each item of a hub comes along with a query, 0 to 1, shape (items,).
+    """Return the weight with which each item of a hub entity is added, 0 to 1, shape (items,).
 
-    Items near to the query do, and with a task also the likes and dislikes of a person.
+    Items near to the query have one, and with a task also the likes and dislikes of a person.
     """
     count = len(knowledge.items)
     fitting = np.zeros(count, np.float32)
@@ -356,7 +356,7 @@ def _rated(value: float, rating: float) -> float:
 
 
 def _order_documents(knowledge: KnowledgeIndex, probabilities: Vector) -> None:
-    """Lower replaced and contradicted documents, and raise a document in whose place another one was found."""
+    """Lower replaced and contradicted documents, and raise the replacement when only its replaced document matches."""
     replaced = knowledge.replaced_rows
     for row, document_id in replaced.items():
         new_rows = list(knowledge.rows_by_document.get(document_id, ()))

@@ -108,7 +108,7 @@ class NamespaceSearch:
             grounding = choice.answer
         items = _merged(context, episodes, matches, dropped, ranked)
         grounding = max(grounding, *(match.probability for match in matches if not match.required), 0.0)
-        passes = _passes(context, ranked, grounding) if choice is None else answers(context, choice, matches)
+        passes = _passes_gate(context, ranked, grounding) if choice is None else answers(context, choice, matches)
         if request.gate and request.ranking == "weighted" and not passes:
             # Knowledge about an entity that a message mentions belongs to the turn, even below the gate (`000`).
             kept = {match.item.id for match in matches if match.required or (match.named and request.mode == "passive")}
@@ -136,7 +136,7 @@ class NamespaceSearch:
         word_count = len(context.query.question.split())
         gate = load_gate(weights_name(ranked.signals.semantics))
         answer_logit = gate.answer(answer_measures(ranked, context.query), word_count)
-        if _surely_answered(context, ranked):
+        if _is_certain_match(context, ranked):
             answer_logit = max(answer_logit, _SURE_LOGIT)
         probabilities = gate.items(answer_logit, item_measures(ranked))
         # Twice the limit, since duplicates are dropped later.
@@ -152,7 +152,7 @@ class NamespaceSearch:
         return self._ordered(context, items, ranked), float(probability(np.array([answer_logit]))[0])
 
     def _ordered(self, context: SearchContext, items: list[Item], ranked: RankedEpisodes) -> list[Item]:
-        """Return messages that say something in their final order, each after the one that ended it."""
+        """Return the messages with content in their final order, each after the message that ended it."""
         if context.request.gate:
             items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
         if self._reranker is not None and items:
@@ -201,23 +201,23 @@ class NamespaceSearch:
         return [match for match in requested if match.probability >= _KNOWLEDGE_MINS[match.item.kind] or match.required]
 
 
-def _passes(context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
+def _passes_gate(context: SearchContext, ranked: RankedEpisodes | None, grounding: float) -> bool:
     """Return whether the gate lets a result pass; a question about a participant always gets the best items."""
     query, answer_min = context.query, context.settings.gate_answer_min
     if query.intent.small_talk:
-        # Words alone cannot tell thanks from an answer with the same words.
+        # Words alone do not distinguish thanks from an answer with the same words.
         return False
-    if _asks_memory(query) and query.participants and context.request.mode == "active":
+    if _may_need_memory(query) and query.participants and context.request.mode == "active":
         return True
     if answer_min is None:
         semantic = ranked is not None and ranked.signals.semantics is not None
         answer_min = ANSWER_MIN if semantic else KEYWORD_ANSWER_MIN
-        answer_min = answer_min if _asks_memory(query) else DOUBTFUL_ANSWER_MIN
+        answer_min = answer_min if _may_need_memory(query) else DOUBTFUL_ANSWER_MIN
     return grounding >= answer_min
 
 
-def _asks_memory(query: Query) -> bool:
-    """Return whether a query is worded as if for a memory, where no model tells it: no small talk, no task."""
+def _may_need_memory(query: Query) -> bool:
+    """Return whether a query may be about a memory, by its wording: no small talk, no task."""
     if query.intent.small_talk or query.without_topic:
         return False
     return not query.intent.task or bool(query.entities or query.participants)
@@ -229,7 +229,7 @@ def _may_add_neighbours(context: SearchContext) -> bool:
     return context.request.mode == "active" or query.intent.remember or is_question(query.question)
 
 
-def _surely_answered(context: SearchContext, ranked: RankedEpisodes) -> bool:
+def _is_certain_match(context: SearchContext, ranked: RankedEpisodes) -> bool:
     """Return whether the candidates certainly belong to the query.
 
     They do when a fact answers it, or one message has all its words; without a topic, when they are of its time range
@@ -289,7 +289,7 @@ def passes_metadata(context: SearchContext, kind: str, id: str) -> bool:
 
 
 def _is_time_empty(context: SearchContext, ranked: RankedEpisodes | None) -> bool:
-    """Return whether a query asks about a time of which there is no episode; False when they were not searched."""
+    """Return whether a query asks about a time without episodes; False when episodes were not searched."""
     kinds = context.request.kinds
     is_searched = (kinds is None or "episode" in kinds) and not context.budget.failed("keyword")
     if limiting_scope(context) is None or not is_searched:

@@ -1,6 +1,6 @@
 """Neighbouring turns: adds what the user said right before and after the best messages of a result, and what ended one.
 
-People tell a thing in several messages, and only one of them has the words of a question: "the car is in the garage
+People spread a thing over several messages, and only one has the words of a question: "the car is in the garage
 again", "the timing belt this time". A result that has room brings both.
 """
 
@@ -20,16 +20,16 @@ from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.projections.search_index.episode_arrays import ROLES
 from recollect.projections.text.words import content_words
 
-#: Messages whose neighbours come along, and their lowest probability.
+#: Messages whose neighbours are added, and their lowest probability.
 _ANCHORS_MAX = 3
 _ANCHOR_MIN = 0.02
 #: Neighbours in a result.
 _NEIGHBOURS_MAX = 4
 #: Turns between a message and its neighbour: the reply of the assistant.
 _DISTANCE_MAX = 2
-#: Content words that a neighbour has at least; shorter texts say nothing by themselves.
+#: Content words that a neighbour has at least; shorter texts have no content by themselves.
 _WORDS_MIN = 3
-#: Codes and passwords are shown to who asks for them, not along with something else.
+#: Codes and passwords are shown only when they are asked for, never as neighbours.
 _SECRET = re.compile(r"\b(?:pin|codes?|passwords?|passcode|cvv|iban|combination)\b", re.IGNORECASE)
 #: The score of a neighbour as a share of that of its message.
 _SCORE_SHARE = 0.1

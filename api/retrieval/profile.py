@@ -1,4 +1,4 @@
-"""Profile: what memory states of a person, by topic: who, home, work, people, health, likes, plans.
+"""Profile: the statements about a person, by topic: who, home, work, people, health, likes, plans.
 
 "What do you know about me?" is answered in statements, each of them one line; the messages are their evidence.
 """

@@ -71,7 +71,7 @@ class _Statement:
 
 
 def without_repetitions(items: Sequence[Item]) -> tuple[list[Item], list[DroppedCandidate]]:
-    """Return the items that no other item repeats with as much detail, in their order, and the ones left out.
+    """Return the items that no other item repeats with as much detail, in their order, and the items left out.
 
     Of two items that say the same, a message stays rather than what was derived from it, else the first one.
     """

@@ -1,4 +1,4 @@
-"""Restricted memories: which memories the one who asks must not be shown, since their speaker said so.
+"""Restricted memories: which memories the asker must not be shown, since their speaker said so.
 
 A message with `not_for`, and one that says "don't tell Ben", is left out with all that was derived from it.
 """
@@ -24,7 +24,7 @@ _NAME_WORD = re.compile(r"[^\W\d_]+")
 def hidden_memories(
     snapshot: Snapshot, asker: str | None, users_of: Callable[[], Collection[str]], *, is_own_namespace: bool = True
 ) -> HiddenMemories:
-    """Return the memories that the one who asks must not be shown.
+    """Return the memories that the asker must not be shown.
 
     Parameters:
         asker: the name in the request; None: it has none.

@@ -61,7 +61,7 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
 
 
 def _quoted(context: SearchContext, knowledge: KnowledgeItem) -> tuple[str, str] | None:
-    """Return who states a fact and the words of the message, when the fact is kept in words or is no sentence."""
+    """Return who states a fact and the words of the message, when the fact is kept in words or is not a sentence."""
     if knowledge.kind != "fact" or not knowledge.source_events:
         return None
     is_said = knowledge.predicate == SAYS
@@ -106,7 +106,7 @@ def in_context(text: str, words: str) -> str:
 
 
 def _is_interjection(sentence: str) -> bool:
-    """Return whether a sentence says nothing of its own: `it is.`, `crazy.`, `one thing.`."""
+    """Return whether a sentence has no content of its own: `it is.`, `crazy.`, `one thing.`."""
     return len(content_words(sentence)) < _STATEMENT_WORDS_MIN
 
 
@@ -129,7 +129,7 @@ def _as_said(context: SearchContext, statement: LaterStatement) -> Later | None:
     message = context.snapshot.episodes.said(statement.source_event)
     if message is None and not statement.line:
         return None
-    # A correction of a producer is no message; the message of an ending may have expired.
+    # A correction of a producer is not a message; the message of an ending may have expired.
     at_us, text = message or (statement.at_us, statement.line)
     first = context.snapshot.episodes.first_time([statement.source_event])
     return Later(
@@ -176,7 +176,7 @@ def less_trusted_versions(context: SearchContext) -> list[int]:
 
 
 def _provenance(writer: Writer) -> Provenance:
-    """Return who wrote an episode that is no summary."""
+    """Return who wrote an episode that is not a summary."""
     return provenance_of(_EVENT_TYPES[writer.type], writer.role, imported=writer.imported)
 
 
@@ -189,7 +189,7 @@ _EVENT_TYPES = {
 
 
 def _is_statement(text: str) -> bool:
-    """Return whether a text has a sentence that is no question."""
+    """Return whether a text has a sentence that is not a question."""
     beginning = text[:_STATEMENT_CHARS]
     if "?" not in beginning and "？" not in beginning:
         return bool(beginning.strip())

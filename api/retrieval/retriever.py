@@ -1,6 +1,6 @@
 """Retriever: answers a query from the read models and vectors of one or more namespaces.
 
-A retrieval runs these stages; the methods of `Retriever` stand in the same order.
+A retrieval runs these stages; the methods of `Retriever` are in the same order.
 
 1. Resolve `as_of` to a version (`_as_of_time`; `projections.read_models.history`).
 2. Catch the read model up with the log, or open the past version (`_snapshot`; `projections.read_models`).
@@ -45,7 +45,7 @@ from recollect.api.retrieval.answer.left_out_items import (
 )
 from recollect.api.retrieval.answer.long_texts import cut_long_text
 from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
-from recollect.api.retrieval.answer.rendered_dates import Occasion
+from recollect.api.retrieval.answer.rendered_dates import RenderContext
 from recollect.api.retrieval.answer.secret_owners import SecretOwners
 from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
 from recollect.api.retrieval.asker_context import for_asker
@@ -383,7 +383,7 @@ class Retriever:
     ) -> SearchResult | None:
         """Return the search result of another namespace; None, and a note, when it cannot be read in time.
 
-        Its standing instructions are left out: only the namespace of the request tells the bot how to behave. Its
+        Its standing instructions are left out: only the namespace of the request sets the bot's behaviour. Its
         pinned memories are returned when the query finds them, as any others.
 
         Parameters:
@@ -422,16 +422,16 @@ class Retriever:
         answer.results = (replace(results[0], dropped=[*results[0].dropped, *repetitions]), *results[1:])
         items = secret_filter.items([cut_long_text(item, context.query.words) for item in candidates])
         answer.selected = tuple(items)
-        occasion = Occasion(now=context.asked_at, channel=answer.state.channel, dates=named_dates(context, items))
+        rendering = RenderContext(now=context.asked_at, channel=answer.state.channel, dates=named_dates(context, items))
         line_tokens_max = PASSIVE_LINE_TOKENS if request.mode == "passive" else None
         words, tokens = context.query.words, request.budget_tokens
-        lines = fit_to_budget(items, tokens, words, occasion, line_tokens_max=line_tokens_max)
+        lines = fit_to_budget(items, tokens, words, rendering, line_tokens_max=line_tokens_max)
         about_turn = (*answer.notes, *answer.state.observations)
         observations = [secret_filter.text(line, is_own=lambda: owners.is_alone) for line in about_turn]
         contents = [*(line.text for line in lines), *observations]
         part = random_part(self._fence_key, context.namespace, request.session_id, contents)
-        occasion = replace(occasion, random_part=part)
-        lines, answer.context = render_within_budget(lines, observations, request.format, tokens, occasion)
+        rendering = replace(rendering, random_part=part)
+        lines, answer.context = render_within_budget(lines, observations, request.format, tokens, rendering)
         line_items = {id(line.item) for line in lines}
         answer.lines = tuple(lines)
         answer.items = tuple(item for item in items if id(item) in line_items)

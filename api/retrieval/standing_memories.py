@@ -53,7 +53,7 @@ _CONFIDENCE_MIN = 0.6
 #: Messages of a session before this one that are read, most important first, and that are chosen.
 _MESSAGES_READ = 40
 _MESSAGES_CHOSEN = 2
-#: Content words of a message that says something, at least, and those from which more add nothing.
+#: Content words of a message that counts, at least, and the number from which more add nothing.
 _CONTENT_WORDS_MIN = 3
 _CONTENT_WORDS_MAX = 12
 #: Characters of a message that are read.
@@ -62,7 +62,7 @@ _OWN_CHARS_MAX = 4_000
 _QUESTION_COST = 3
 #: Tokens of one sentence, at most.
 _SENTENCE_TOKENS = 40
-#: Speakers that are no persons.
+#: Speakers that are not persons.
 _ROLES = frozenset(("assistant", "system"))
 
 
@@ -105,8 +105,8 @@ def _is_doubtful(item: Item) -> bool:
 def _first_items(context: SearchContext, chosen: Collection[str], *, greets: bool) -> list[Item]:
     """Return what the first turn of a session gets besides: who the user is, and before anything is said, what is new.
 
-    A message that says something is searched with; of ten new conversations, 7 of 83 statements and 1 of 30 lines of
-    earlier sessions that came along with one mattered, and 43 were false or out of date.
+    A message with content is a search query; of ten new conversations, 7 of 83 statements and 1 of 30 lines of earlier
+    sessions that were added to one mattered, and 43 were false or out of date.
 
     Parameters:
         chosen: ids of the items that the turn has.
@@ -132,12 +132,12 @@ def _within(items: Iterable[Item], tokens_max: int) -> Iterator[Item]:
 
 
 def _profile_ranks(item: KnowledgeItem) -> dict[str, int]:
-    """Return the ranks of an item of the profile; `standing` marks the ones of every turn."""
+    """Return the ranks of an item of the profile; `standing` marks the items of every turn."""
     return {"profile": 1, "standing": 1} if item.standing or item.pinned else {"profile": 1}
 
 
 def _holds_for(item: KnowledgeItem, speakers: Speakers, context: SearchContext) -> bool:
-    """Return whether a memory of the profile is meant for the turn of who asks."""
+    """Return whether a memory of the profile is meant for the asker's turn."""
     if item.pinned or (item.standing and context.request.shared_rules):
         return True
     return item.kind != "preference" or speakers.may_rule(item)
@@ -167,7 +167,7 @@ def _plain_facts(context: SearchContext) -> list[KnowledgeItem]:
 
 
 def _newest(context: SearchContext) -> list[KnowledgeItem]:
-    """Return what holds for who asks, the newest first."""
+    """Return the memories that are valid for the asker, the newest first."""
     asker = _asker(context)
     valid = [
         item
@@ -184,13 +184,13 @@ def _newest(context: SearchContext) -> list[KnowledgeItem]:
 
 
 def _identity(context: SearchContext, items: Iterable[KnowledgeItem]) -> list[KnowledgeItem]:
-    """Return the items that say who asks, best first."""
+    """Return the items that describe the asker, best first."""
     asker = _asker(context)
     return who_is(item for item in items if asker is None or is_about(item, asker))
 
 
 def _asker(context: SearchContext) -> str | None:
-    """Return who asks, normalised, where several users speak: a session starts with what concerns this one."""
+    """Return the asker, normalised, where several users speak: a session starts with memories about the asker."""
     speakers = speakers_of(context)
     return speakers.asker if speakers.several else None
 
@@ -204,7 +204,7 @@ def _session_items(context: SearchContext, covered: Collection[str]) -> list[Ite
     """Return one item for each of the last sessions, the newest first: its summary, or what its users said.
 
     Parameters:
-        covered: ids of the messages of which the context has statements.
+        covered: ids of the messages whose statements are in the context.
     """
     sessions = context.snapshot.sessions.recent(running=context.request.session_id, limit=_RECENT_SESSIONS_MAX)
     items = (_session_item(context, session, rank, covered) for rank, session in enumerate(sessions, start=1))
@@ -212,10 +212,10 @@ def _session_items(context: SearchContext, covered: Collection[str]) -> list[Ite
 
 
 def _session_item(context: SearchContext, session: RecentSession, rank: int, covered: Collection[str]) -> Item | None:
-    """Return what a session was about; None when its users said nothing but fillers."""
+    """Return what a session was about; None when its users wrote only fillers."""
     episodes = context.snapshot.episodes
     hidden = context.hidden
-    # A message of which something has ended, such as a rule that was withdrawn, does not say what holds now.
+    # A message with an ended statement, such as a rule that was withdrawn, is not about the present.
     left_out = hidden.ids | context.index.knowledge.outdated
     turns = [
         row
@@ -250,7 +250,7 @@ def _session_item(context: SearchContext, session: RecentSession, rank: int, cov
 
 
 def _representative(rows: Iterable[EpisodeRow], context: SearchContext) -> list[EpisodeRow]:
-    """Return the messages that represent a session best, in its order: of who asks, where several users speak."""
+    """Return the messages that represent a session best, in its order: of the asker, where several users speak."""
     asker = _asker(context)
     spoken = [
         row

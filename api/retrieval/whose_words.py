@@ -23,7 +23,7 @@ _UNNAMED = "user"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speakers:
-    """The users who speak in a namespace, and the one who asks."""
+    """The users who speak in a namespace, and the asker."""
 
     #: Whether more than one user with a name speaks.
     several: bool
@@ -31,7 +31,7 @@ class Speakers:
     asker: str | None
 
     def may_rule(self, item: KnowledgeItem) -> bool:
-        """Return whether an item is the asker's own, of a user without a name, or it is not known who asks."""
+        """Return whether an item is the asker's own, of a user without a name, or the asker is not known."""
         owner = normalised(item.stated_by or "")
         return not self.several or self.asker is None or owner in ("", _UNNAMED, self.asker)
 
@@ -53,7 +53,7 @@ def users_of(context: SearchContext) -> set[str]:
 
 
 def speakers_of(context: SearchContext) -> Speakers:
-    """Return the users who speak in the namespace of a query, and who asks it.
+    """Return the users who speak in the namespace of a query, and its asker.
 
     Without a name in the request, it is the only user of the session of the request, or of the namespace.
     """

@@ -1,8 +1,8 @@
-"""Own heads: the heads of namespaces that no other process has moved lately.
+"""Head cache: the heads that this process wrote last.
 
 A writer that knows a head can append in one round trip: the server compares the head and commits. So it keeps the heads
-that its commits left. One that another writer has moved since is read and locked first, as is each append of two
-writers who take turns in one namespace: guessing would cost them a failed transaction each time.
+of its commits. A head that another writer has moved since is read and locked first. So is the head of a namespace in
+which two writers take turns: guessing would cost them a failed transaction each time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _OwnHead(NamedTuple):
 
 
 class OwnHeads:
-    """The heads that the commits of one writer left. Used by one thread at a time."""
+    """The heads of one writer's last commits. Used by one thread at a time."""
 
     def __init__(self) -> None:
         self._heads: BoundedCache[str, _OwnHead] = BoundedCache(_HEADS_MAX)

@@ -19,7 +19,7 @@ from recollect.events.errors import LogUnreachable
 #: Seconds that a statement waits for its answer without a deadline of its own; an append takes milliseconds, and a
 #: page of events less than a second.
 ANSWER_SECONDS_MAX = 10.0
-#: Seconds without any answer from which a failure counts as an outage. A busy pool alone is none.
+#: Seconds without any answer after which a failure counts as an outage. A busy pool alone is not an outage.
 _SILENT_SECONDS = 0.3
 #: Seconds between two attempts during an outage. All other reads fail at once, so that retrievals keep their time.
 _ATTEMPT_SECONDS = 1.0

@@ -408,7 +408,7 @@ def _checked_head(namespace: Any, version: Any, chain_hash: Any, erasure_version
 
 
 def _page(rows: Iterable[StoredEvent]) -> list[StoredEvent]:
-    """Return the rows up to the one with which their payloads reach `READ_BYTES_MAX`."""
+    """Return the rows until their payloads reach `READ_BYTES_MAX`."""
     page, size = list[StoredEvent](), 0
     for row in rows:
         page.append(row)

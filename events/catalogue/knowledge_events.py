@@ -60,7 +60,7 @@ class Fact(Payload):
     valid_until: Moment | None = None
     #: When it was said: the time of the message from which the fact was extracted; the time of the event when absent.
     stated_at: Moment | None = None
-    #: Of two active facts with the same key, the one that was said later supersedes the other; an inferred fact
+    #: Of two active facts with the same key, the one stated later supersedes the other; an inferred fact
     #: supersedes inferred ones only. By default, facts with one value at a time (`lives in`) conflict by subject and
     #: predicate, and numbers of one thing (`has` `two cats`) by that thing.
     conflict_key: Name | None = None

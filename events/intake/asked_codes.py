@@ -1,4 +1,4 @@
-"""Asked codes: how probable it is that a question asks for a code of a message: `gate?`, `how do i get in at mums`.
+"""Asked codes: the probability that a question asks for a code in a message: `gate?`, `how do i get in at mums`.
 
 A logit over the words of the question, and over those that it shares with the message; `ops/train/codes` learns it.
 """
@@ -59,7 +59,7 @@ def inputs_of(query: str, text: str, start: int, end: int, common: Collection[st
     """Yield the names of the inputs of a question and a code; none of a long one, or one that names nothing of it.
 
     Parameters:
-        common: words that say nothing about what the code belongs to.
+        common: words that do not identify what the code belongs to.
     """
     query_words = words_of(query)
     if not query_words or len(query_words) > _QUERY_WORDS_MAX:

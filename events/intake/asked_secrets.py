@@ -1,4 +1,4 @@
-"""Asked secrets: tells whether a question asks for one stated password, PIN or code: `what is the door code?`.
+"""Asked secrets: detects whether a question asks for one stated password, PIN or code: `what is the door code?`.
 
 The question has to ask for the value, and to name what the secret belongs to: `dress code` and `password manager` name
 other things than the code of a door, and `how do I change the door code?` asks for something else. `How do I open the
@@ -307,7 +307,7 @@ def _is_asked(lead: str, rest: Sequence[str], *, is_linked: bool) -> bool:
     if not is_linked and rest and rest[0] not in _FOLLOWING:
         return False
     if any(char.isdigit() for word in rest for char in word):
-        # `The code is now 4711` tells it.
+        # `The code is now 4711` states the code.
         return False
     requested = _REQUESTED.match(lead)
     is_bare = requested is not None and requested["verb"] is None

@@ -1,4 +1,4 @@
-"""Instructions: tells texts that try to command an assistant, by weighted patterns.
+"""Instructions: recognises texts that try to command an assistant, by weighted patterns.
 
 Patterns find crude attacks only: on texts of others they found 25 to 57 % of blatant ones and none that is disguised as
 a task. So they decide nothing about what a user says, and only what waits for a review of what others wrote.
@@ -18,13 +18,13 @@ from recollect.events.intake.payload_lines import line_numbers
 
 #: The sum of weights from which a text looks like instructions.
 INSTRUCTIONS_MIN = 3
-#: Characters of a text that are read: instructions for a machine stand where it reads them.
+#: Characters of a text that are read: instructions for a machine are where it reads them.
 _CHARS_MAX = 50_000
 #: Characters of a text that is searched as a whole.
 _SHORT_CHARS = 400
 _TAG_BLOCK = re.compile("[\U000e0020-\U000e007f]{4}")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-#: What begins a reference of HTML, which may stand for any letter.
+#: The beginning of an HTML character reference, which may encode any letter.
 _REFERENCE = re.compile("&")
 _REFERENCE_OR_TAG_BLOCK = re.compile(f"&|{_TAG_BLOCK.pattern}")
 _SENTENCE = re.compile(r"[^.!?\n]{1,2000}[.!?\n]{0,3}|[.!?\n]{1,3}")
@@ -200,13 +200,13 @@ def may_look_like_instructions(payload: str) -> bool:
     JSON writes other letters than ASCII, and all words of the rules, as they are in the texts.
     """
     if not payload.isascii() or "&" in payload:
-        # Some letters and references stand for others.
+        # Some letters and references are read as others.
         return True
     return sum(rule.weight for rule in _candidates(payload)) >= INSTRUCTIONS_MIN
 
 
 def lines_like_instructions(payloads: str) -> set[int]:
-    """Return the numbers of the lines, each a payload, of which a text can look like instructions, in one pass."""
+    """Return the numbers of the lines, each a payload, with a text that can look like instructions, in one pass."""
     hidden = _REFERENCE if payloads.isascii() else _REFERENCE_OR_TAG_BLOCK
     numbers = set(line_numbers(payloads, (match.start() for match in hidden.finditer(payloads))))
     folded = _readable(payloads).casefold()
@@ -241,7 +241,7 @@ def _readable(text: str) -> str:
 
 
 def _candidates(plain: str) -> list[_Rule]:
-    """Return the rules of which a text has a word."""
+    """Return the rules that have a word in common with a text."""
     folded = plain.casefold()
     numbers = _WORDS.numbers(folded)
     # Most texts have no word, or those of one rule.

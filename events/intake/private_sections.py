@@ -1,4 +1,4 @@
-"""Private sections: removes what stands between `<private>` and `</private>` from a text."""
+"""Private sections: removes text between `<private>` and `</private>`."""
 
 from __future__ import annotations
 

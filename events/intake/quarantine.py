@@ -22,7 +22,7 @@ from recollect.events.json_texts import json_texts
 from recollect.events.memory_kinds import ID_LETTERS, MEMORY_KINDS
 from recollect.events.validation import draft
 
-#: Who wrote a text, as the server tells from its event.
+#: Who wrote a text, as its event shows.
 Provenance = Literal["user", "assistant", "tool", "document", "import", "derived"]
 #: How far a text may be trusted, from 0 to 3: the words of a user count most, those of a page least.
 TRUST: dict[Provenance, int] = {"user": 3, "assistant": 2, "import": 2, "derived": 2, "tool": 1, "document": 1}

@@ -127,7 +127,7 @@ def secrets_by_format(text: str) -> Iterator[Secret]:
 
 
 def lines_with_formats(lines: str) -> set[int]:
-    """Return the numbers of the lines of which `may_have_format` holds, of many lines in one pass.
+    """Return the numbers of the lines for which `may_have_format` is true, of many lines in one pass.
 
     The lines are all of ASCII, or none is.
     """

@@ -51,7 +51,7 @@ def _apart(candidates: Iterable[Secret]) -> list[Secret]:
 
 
 def mark(word: str, kind: str) -> str:
-    """Return what stands in place of a secret: ``[redacted: card]``."""
+    """Return the mark that replaces a secret: ``[redacted: card]``."""
     return f"[{word}: {kind}]"
 
 

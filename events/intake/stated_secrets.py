@@ -90,7 +90,7 @@ _HOUSEHOLD = re.compile(
 )
 #: Characters before a password in which its household is looked for.
 _CONTEXT_CHARS = 80
-#: Codes that are no secret, by what they begin with or by the word before them.
+#: Codes that are not secrets, by what they begin with or by the word before them.
 PUBLIC_CODE = re.compile(
     r"\A(?:error|err|fehler|status|exit|return|response|http|zip|postal|post|area|country|l[aä]nder|dial|vorwahl|promo\w*"
     r"|discount|rabatt|gutschein|coupon|voucher|referral|gift|invite|colou?r|farb|hex|source|quell|dress|qr|bar|strich"
@@ -104,7 +104,7 @@ _ONE_TIME = re.compile(
 )
 _CARD_CODE = re.compile(r"\Acv[vc]2?$", re.IGNORECASE)
 _LAST_WORD = re.compile(r"(?<![^\W\d_])([^\W\d_]{1,40}(?:[- ]time)?)[ \t-]{0,4}$")
-#: Words after the verb that say something about a password and are none, in any language that `is` is read in.
+#: Words that follow the verb but are not the secret itself, in any language that `is` is read in.
 _NO_SECRET = frozenset(
     "the that this his her its their your our my not now too very same still also only just what where when "
     "here there none null nil true false yes never always unknown required optional wrong incorrect correct "
@@ -216,7 +216,7 @@ def _around(starts: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _secret(match: re.Match[str], text: str) -> Secret | None:
-    """Return the secret of a match; None when what follows is no secret."""
+    """Return the secret of a match; None when what follows is not a secret."""
     groups = match.groupdict()
     value, start, quoted = _value(match)
     is_assigned = quoted or (groups.get("verb") or "").strip() in _ASSIGNMENTS
@@ -261,7 +261,7 @@ def _ends_clause(text: str, position: int) -> bool:
 
 
 def _code_kind(name: str, before: str) -> str | None:
-    """Return the kind of a code by its name and the word before it; None when it is no secret."""
+    """Return the kind of a code by its name and the word before it; None when it is not a secret."""
     stem = name.casefold().removesuffix("code").removesuffix("-")
     word = _LAST_WORD.search(before)
     words = [part for part in (stem, word[1] if word else "") if part]

@@ -23,7 +23,7 @@ from recollect.events.storage.shared_files import SharedFile, open_shared
 WINDOW_BYTES = 24
 #: Windows of one erasure.
 WINDOWS_MAX = 64
-#: Different bytes in a window, so that rulers, blanks and repetitions are no windows.
+#: Different bytes in a window, so that rulers, blanks and repetitions are not windows.
 _DISTINCT_BYTES_MIN = 8
 #: Limits of one search: a search of 1 GB takes about a second, and an erasure waits for it.
 _SECONDS_MAX = 1.0

@@ -20,7 +20,7 @@ _SAMPLE_TURNS_MIN = 6
 _DEPTH = 1.0
 #: Cosine with the turns before, or with one of them, from which a turn never begins a new topic.
 _SAME_TOPIC_COSINE_MIN = 0.35
-#: Cosine with every turn before under which a turn begins a new topic while too few turns tell what is usual.
+#: Cosine with every turn before under which a turn begins a new topic while too few turns show what is usual.
 _UNRELATED_COSINE_MAX = 0.1
 
 

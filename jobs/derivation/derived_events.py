@@ -74,7 +74,7 @@ def reading_replaced(memory_id: str, model: str, again: str, at_us: int) -> Even
     """Return `memory.invalidated`: a statement of a language model that another reading does not have.
 
     Parameters:
-        again: what tells this reading from others in ids.
+        again: the part of ids that distinguishes this reading from others.
         at_us: the time of the last message that was read.
     """
     return draft(

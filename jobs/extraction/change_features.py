@@ -1,4 +1,4 @@
-"""Change features: what a new sentence and an older statement have in common, as numbers.
+"""Change features: numbers that compare a new sentence with an older statement.
 
 Words, their stems, numbers with units, days, the persons spoken of, and the place of the statement among the others.
 """
@@ -46,7 +46,7 @@ _COUNTS = {
     )
     if number > 0
 } | {"thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"}
-#: Words after a number that are no unit.
+#: Words after a number that are not units.
 _NO_UNIT = frozenset(
     "to from and a an per in on at now by last this since because for so but of with as am pm o the is was if or not".split()
 )
@@ -250,7 +250,7 @@ def _best_others(values: Sequence[float]) -> list[float]:
 
 
 def _persons(sentence: Read) -> list[bool]:
-    """Return of which person the sentence speaks first."""
+    """Return the grammatical person that the sentence mentions first."""
     words, head = sentence.words, sentence.words[:3]
     return [
         any(word in _FIRST for word in head),
@@ -320,7 +320,7 @@ def _has_other_noun(words: Sequence[str], stems: frozenset[str]) -> bool:
 
 
 def _before_shared(sentence: Read, common: frozenset[str]) -> list[float]:
-    """Return which determiner stands before the first shared word, and where in the sentence it is."""
+    """Return which determiner precedes the first shared word, and where in the sentence it is."""
     words = sentence.words
     for place, word in enumerate(words):
         if content_stems(word) & common:

@@ -1,4 +1,4 @@
-"""Change odds: how probable it is that a sentence changes a statement, among the others that it is compared with.
+"""Change odds: the probability that a sentence changes a statement, among the others that it is compared with.
 
 Two logits. The first one reads the features of a pair and what the statement reader says of the sentence, and has other
 weights for words alone; it chooses the pairs that the encoder of `comparison.py` reads. The other one also reads what the encoder says of the pair and of

@@ -1,6 +1,6 @@
 """Changes: the endings, corrections and new values that a sentence makes of the older statements of its speaker.
 
-`comparison.py` decides what the sentence does to each of them. What it does surely is applied; otherwise both stand,
+`comparison.py` decides what the sentence does to each of them. Sure changes are applied; otherwise both stay valid,
 and where it may change one, the older one is shown with the words of the newer one: a doubt.
 """
 
@@ -52,7 +52,7 @@ DOUBT_MAX = 0.999
 #: The probability that a sentence is a rule, from which on it may replace one; and that it changes the rule, from which
 #: on it does in any case: of held-out voices, 15 right and none wrong (`five bullets is okay now`), 3 and 6 under it.
 _NEW_RULE_MIN, _REPLACED_MIN = 0.3, 0.8
-#: A sentence that is a rule with the first probability mostly stands next to the older ones. It ends or replaces one from
+#: A sentence that is a rule with the first probability is mostly kept with the older ones. It ends or replaces one from
 #: the second on: in 33 unseen conversations four rules were ended by another rule at .64 to .83, none of them rightly; of
 #: 75 withdrawals of `ops/trials` 38 instead of 39 are carried out.
 _FURTHER_RULE_MIN, _BY_RULE_SURE = 0.5, 0.9
@@ -62,7 +62,7 @@ _CHANGED_MAX, _DOUBTS_MAX = 4, 2
 _PART_MIN = 0.3
 #: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
 _CONFIDENCE = 0.85
-#: What stands between the elements of a list.
+#: Separators of the elements of a list.
 _BETWEEN = re.compile(r"(,\s?(?:and |or )?|\s(?:and|or|und|y|et)\s|、|と)")
 _ELEMENT_WORDS_MAX = 4
 #: The right words of a correction: `no, I meant Rex`, `Rex, not Max`, `it is not Max but Rex`.
@@ -149,7 +149,7 @@ def _of_statement(
         is_stated: whether the new statement is there already.
     """
     prior, relation = change.prior, change.relation
-    # Words that were said are never written with another value: the new sentence stands in their place.
+    # Quoted words are never stored with another value: the new sentence replaces them.
     is_said = prior.predicate == SAYS
     changed = None if relation == "ends" or is_said else _with_number(prior.object, sentence)
     if relation == "corrects" and not prior.is_preference and not is_said:
@@ -170,7 +170,7 @@ def _of_statement(
 
 
 def _is_settled(change: Compared, facts: Sequence[dict[str, Any]]) -> bool:
-    """Return whether the facts of a sentence decide about a statement: they repeat it, or say something else.
+    """Return whether the facts of a sentence decide about a statement: they repeat it, or state another fact.
 
     Of facts with one value at a time, the projector replaces the older one.
     """
@@ -230,7 +230,7 @@ def _is_doubt(change: Compared, likely: Sequence[Compared], read: Sequence[ReadC
 
 
 def _by_number(change: Compared, sentence: str) -> Compared:
-    """Return a change as a new value where the sentence has one number in place of another: words alone do not tell."""
+    """Return a change as a new value where the sentence has another number, which words alone do not show."""
     return change if _with_number(change.prior.object, sentence) is None else change._replace(relation="replaces")
 
 
@@ -271,7 +271,7 @@ def _fact(subject: str, predicate: str, object: str) -> dict[str, Any]:
 
 
 def _states_other(prior: PriorStatement, facts: Sequence[dict[str, Any]]) -> bool:
-    """Return whether the facts of a sentence say something else of the subject: its job, and the statement its employer."""
+    """Return whether the facts of a sentence are about another property of the subject: its job, not its employer."""
     said = {fact["predicate"] for fact in facts if fact["subject"] == prior.subject}
     return bool(prior.predicate) and prior.predicate != SAYS and bool(said) and prior.predicate not in said
 

@@ -56,7 +56,7 @@ def clause_features(text: str, before: str, after: str, *, to_assistant: bool) -
     return list(rows)
 
 
-# A hash goes on from the one of the words before it, so that no text is put together.
+# A hash continues that of the preceding words, so that no text is concatenated.
 def _of_neighbours(forms: Sequence[bytes]) -> Iterator[int]:
     """Yield the hashes of one to three neighbouring words: those of `1 a`, `2 a b` and `3 a b c`."""
     line = [b"<", *forms, b">"]

@@ -1,4 +1,4 @@
-"""Clauses: splits a sentence where a new clause begins, so that a statement stands apart from the request after it."""
+"""Clauses: splits a sentence where a new clause begins, so that a statement is separate from the request after it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BREAK = re.compile(
 )
 _LEADING = re.compile(rf"(?:[\s,;:—–.。，；-]|{_CONNECTIVE}\b[\s,]+(?={_OPENING}\b))*", re.IGNORECASE)
 _WORD = re.compile(r"\S+")
-#: Words of a clause that stands alone.
+#: Words of a clause that is complete by itself.
 _WORDS_MIN = 2
 _CLAUSES_MAX = 8
 

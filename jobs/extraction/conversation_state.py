@@ -1,4 +1,4 @@
-"""Conversation state: what the earlier messages of a session say about the next one: who takes part, and whether a play goes on."""
+"""Conversation state: the participants and the open role play of a session, with which the next message is read."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Corrected messages: which of the last messages of a speaker the next one puts right, replaces or ends.
 
-`19th`, `*Lena`, `the left one i mean` are no statements: by themselves they mean nothing. So an encoder of its own reads
-each message with the ones before. What it may change is a doubt: nothing ends, and where the earlier message is shown,
-the later one stands with it. `ops/train/changes/messages.py` trains the encoder.
+`19th`, `*Lena`, `the left one i mean` are not statements: by themselves they mean nothing. So a separate encoder reads
+each message with the messages before it. What it may change is only doubted: nothing ends, and where the earlier
+message is shown, the later one is shown with it. `ops/train/changes/messages.py` trains the encoder.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _FIRST_PERSON = re.compile(r"\b(?:I|[Ww]e)\s+(?:\w+\s+)?$")
 
 #: Words before the first word of a pattern.
 _AUXILIARIES = re.compile(r"(?:(?:have|has|had|just|finally|already|recently|now|officially)\s+)*")
-#: A time of the past that the speaker tells of: what ended then is not what holds now.
+#: A time of the past that the speaker talks about: what ended then is not what holds now.
 _PAST_LIFE = re.compile(
     r"\b(?:when (?:I|we|he|she|they) (?:was|were) (?!\w+ing\b)|as an? (?:\w{2,12} )?(?:kid|child|teen\w{0,5}|boy|girl|student|baby)\b|back (?:then|when|in)\b|"
     r"(?:\d+|few|couple of|many|several|some|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty) years (?:ago|back|before)|(?:years|decades|ages) ago|"

@@ -183,7 +183,7 @@ class Words:
         return f"#{len(word)}" if word.isdigit() else word
 
     def _class(self, number: int) -> str:
-        """Return what a neighbour stands for, such as a relative; otherwise the word."""
+        """Return the role that a neighbour word means, such as a relative; otherwise the word."""
         word = self._word(number)
         return _NEIGHBOURS.get(word) or _NEIGHBOURS.get(word.removesuffix("s")) or word
 

@@ -272,7 +272,7 @@ def incoming_messages(event: RecordedEvent, offsets: Mapping[int, int]) -> list[
         IncomingMessage(
             event_id=event.id,
             session_id=event.session_id,
-            # A turn without a name is by the one who sends the message, or by the other role.
+            # A turn without a name is by the sender of the message, or by the other role.
             speaker=turn.get("name") or (episode.speaker if turn["role"] == payload["role"] else turn["role"]),
             text=strip_recalled(turn["text"]),
             sent_at=local_time(event.occurred_at_us, fixed_zone(offsets.get(event.version) or 0)),

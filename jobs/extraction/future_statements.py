@@ -1,4 +1,4 @@
-"""Future statements: what a sentence says that it holds from a future day on, such as `rent is 1520 from january`.
+"""Future statements: statements that are valid from a future day on, such as `rent is 1520 from january`.
 
 Until that day nothing has changed: the sentence stays in its words, and what it will change is shown with it.
 """

@@ -18,7 +18,7 @@ _PART = re.compile(
     r"you(?: are|['’]re)(?: now)? (?:a|an|the|going to (?:act|be|play))|pretend|imagine|suppose|assume (?:that|the|you|i|we))\b",
     re.IGNORECASE,
 )
-#: A play that goes on in the next messages. The part of an expert, `act as a coach`, is none: its client speaks as himself.
+#: A role play that goes on in the next messages. `act as a coach` is not one: the user still speaks as themselves.
 _PLAY_BEGINS = re.compile(
     r"(?:^|[.!?,:\n] ?|\b(?:please|you to|can you|could you|will you|now|ok|okay|so|and|hey) )(?:pretend (?:to be|you|that|we|i)\b|"
     r"imagine (?:that )?(?:you|we|i) (?:are|were|am|was) (?:a|an|the|in)\b|imagine (?:you're|you’re|i'm|i’m)\b)|"

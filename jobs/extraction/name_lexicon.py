@@ -81,7 +81,7 @@ def is_short_form(short: str, name: str) -> bool:
 
 
 def short_forms(new: Iterable[str], people: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a person's name and a short form of it, of which one is in `new`.
+    """Yield the pairs of a person's name and its short form where either is in `new`.
 
     Parameters:
         people: the names of the people so far.

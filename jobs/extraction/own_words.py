@@ -112,7 +112,7 @@ def _own_lines(text: str) -> str:
 
 
 def _is_own(line: str) -> bool:
-    """Return whether a line is no code, heading, table or quotation."""
+    """Return whether a line is not a code, heading, table or quotation."""
     if _COPIED_LINE.match(line):
         return False
     return _STATED.match(line) is not None or _FOREIGN_LINE.search(line[:500]) is None

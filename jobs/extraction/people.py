@@ -87,7 +87,7 @@ def _entity(name: str, **fields: Any) -> PersonItem:
 
 
 def _person_name(text: str, names: dict[str, str], *, explicit: bool) -> str | None:
-    """Return a matched text as a name, with capitals; None when it is no name.
+    """Return a matched text as a name, with capitals; None when it is not a name.
 
     Parameters:
         names: the people that the sentence names, by their first words in lower case.

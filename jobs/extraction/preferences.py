@@ -28,7 +28,7 @@ _NO_EXCEPTION = re.compile(r"^(?:really|always|too|very|so|when|if|in|at|with|fo
 _RATHER = re.compile(r"\brather ?$")
 _THAN = re.compile(r"(?<!more)(?<!less)(?<!better) than ")
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
-#: Words of the whole object; a longer one tells a story.
+#: Words of the whole object; a longer one is a story.
 _WORDS_MAX = 14
 #: The categories of preferences, with patterns of their words; the first match wins.
 _CATEGORIES = {

@@ -67,7 +67,7 @@ _SENTENCE_CHARS_MAX = 1_000
 _AMONG_PEOPLE_MIN = 0.01
 #: Fields of an item that say what it states.
 _SAID_FIELDS = ("subject", "predicate", "object", "key", "value", "about", "name", "description", "target")
-#: Kinds of items that name people and say nothing else of them.
+#: Kinds of items that only name people.
 _NAMING_KINDS = ("entities", "relationships")
 #: Share of the words of a statement that another item of the sentence has, so that both say the same.
 _SAME_SHARE = 0.6
@@ -127,7 +127,7 @@ def extract_by_rules(
     Parameters:
         before: earlier statements, oldest first, which corrections may refer to; new facts are appended to it.
         seconds_max: processor time of this thread, checked every `_SENTENCES_TIMED` sentences; a busy machine extracts the same.
-        conversation: the state of the session, which the message changes; None: the message stands alone.
+        conversation: the state of the session, which the message changes; None: the message has no session.
         embed: returns the embeddings of sentences; None: words decide alone what is worth keeping.
         vectors: of texts, for the comparison of a sentence with earlier statements; None: its words decide.
         read_pairs: as in `comparison.compare`.
@@ -345,12 +345,12 @@ def _items(message: IncomingMessage, text: str, before: Sequence[PriorStatement]
         if match.start >= len(stated_part(text)) or not _may_be_subject(match.subject, message.text):
             continue
         if _WHEN.search(text[: match.start]) and _PAST.search(text[match.start : match.end]) is None:
-            # `When I have a dog` says nothing about the present.
+            # `When I have a dog` is not about the present.
             continue
         factor = confidence_factor(text)
         if match.rule.kind == "fact" and match.object:
             fact = _item(message, match, factor, before)
-            # `I am Ann` by Ann says nothing.
+            # `I am Ann` by Ann states nothing new.
             if fact.item["object"].casefold() != fact.item["subject"].casefold():
                 yield fact
         elif match.rule.kind == "preference" and factor == 1:

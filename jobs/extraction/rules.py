@@ -89,7 +89,7 @@ _CONNECTIVES = frozenset(
 #: Words after which one more word may precede it: `last week I …`, `in 2019 I …`.
 _BEFORE_TIME = frozenset("last this these past earlier in since from starting next as".split())
 _PART = re.compile(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
-#: Endings of verb forms and adverbs that begin a sentence and are no names: `Looks like …`, `Winning must …`.
+#: Endings of verb forms and adverbs that begin a sentence and are not names: `Looks like …`, `Winning must …`.
 _VERBAL = re.compile(r"(?:ing|ed|ly|s)$")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -101,7 +101,7 @@ _PLURALS = {"has": "have", "is": "are", "studies": "study"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A compiled pattern and the statement it stands for."""
+    """A compiled pattern and the statement that a match means."""
 
     kind: Kind
     #: Matched at the beginning of a clause, or after the subject.

@@ -28,7 +28,7 @@ _SHORT_FORMS = {
 }  # fmt: skip
 _SHORT_FORM = re.compile(r"\b(?<!')(?:" + "|".join(_SHORT_FORMS) + r")\b(?!['.]\w)", re.IGNORECASE)
 _LOWER_I = re.compile(r"\b(i)(?=\b(?!\.))")
-#: `my son in law` is no son.
+#: `my son in law` is not a son.
 _IN_LAW = re.compile(r"\b(mother|father|sister|brother|son|daughter) in law\b", re.I)
 _WORD = re.compile(r"[\w-]+")
 #: Contractions with an apostrophe.

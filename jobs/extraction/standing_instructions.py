@@ -1,4 +1,4 @@
-"""Standing instructions: what a user tells the assistant to do, or never to do, in every conversation from now on.
+"""Standing instructions: what the assistant is asked to do, or never to do, in every conversation from now on.
 
 The statement reader finds them. Here is what they are about, and whether they are harmless. Pasted texts such as mails,
 pages and logs give instructions to other people.
@@ -69,7 +69,7 @@ class StandingInstruction(NamedTuple):
     is_risky: bool
 
     def preference(self, speaker: str, probability: float) -> dict[str, Any]:
-        """Return it as a preference of its speaker, without sources; a risky one does not stand.
+        """Return it as a preference of its speaker, without sources; a risky one is not active.
 
         Parameters:
             probability: that it is an instruction.

@@ -100,7 +100,7 @@ class ReaderWeights:
 
 @cache
 def reader_weights() -> tuple[ReaderWeights, ReaderWeights]:
-    """Return the weights of the model that reads words alone, and of the one that reads vectors, too."""
+    """Return the weights of the model for words alone, and of the model for words and vectors."""
     data = files(__package__).joinpath(_WEIGHTS).read_bytes()
     with np.load(BytesIO(data)) as arrays:
         return weights_of(arrays, "words"), weights_of(arrays, "both")

@@ -1,7 +1,7 @@
-"""Statement salience: whether a statement is worth keeping as it stands, needs the words before it, or is of the moment.
+"""Statement salience: whether a statement is worth keeping as it is, needs the words before it, or is passing.
 
-`before was 9 thousand cedis` says something that lasts, but not of what. Such a statement is joined to the one
-before it in its message. A logit of what the statement reader says of the clauses and of their place in the message
+`before was 9 thousand cedis` has a lasting value, but no subject. Such a statement is joined to the statement before
+it in its message. A logit of what the statement reader says of the clauses and of their place in the message
 decides; `ops/train/salience` learns it from statements that people would, or would not, write on a card about a person.
 """
 
@@ -23,12 +23,12 @@ CLASSES: Final = ("good", "context", "passing")
 WEIGHTS: Final = "salience_weights.npz"
 #: Added to probabilities before their log odds, which are halved so that they weigh no more than the places.
 _LEAST, _ODDS_SHARE = 1e-4, 0.5
-#: Sentences, words and characters from which on more say nothing.
+#: Counts of sentences, words and characters above which more make no difference.
 _SENTENCES_MAX, _WORDS_MAX, _CHARS_MAX = 4, 30, 200
 
 
 class Place(NamedTuple):
-    """Where a statement stands."""
+    """The position of a statement in its message."""
 
     #: Its text.
     text: str
@@ -49,7 +49,7 @@ class Salience(NamedTuple):
 
 
 def salience(parts: Sequence[ReadClause], place: Place) -> Salience:
-    """Return how probably a statement, of which the parts are the clauses, is worth keeping."""
+    """Return the probability that a statement, made of these clauses, is worth keeping."""
     weight, bias = _weights()["vectors" if parts[0].has_vector else "words"]
     scores = inputs_of(parts, place) @ weight + bias
     shares = np.exp(scores - scores.max())

@@ -28,26 +28,26 @@ AMONG_PEOPLE_RULE_MIN = 0.7
 _EMBED_MIN = 0.05
 #: Sentences of one message that are embedded, the likeliest ones: of a pasted text of 2,000 sentences no more.
 _EMBEDDED_MAX = 40
-#: Classes of `act` of clauses that are no claim of the speaker.
+#: Classes of `act` of clauses that are not claims of the speaker.
 _OTHER_ACTS = frozenset(("asks", "forgets", "jokes", "quotes", "talks", "rules", "unrules"))
 #: Probability of such an act over which a clause is not kept.
 _OTHER_ACT_MAX = 0.6
 #: Probability of words of another person over which a clause is not kept.
 _QUOTE_MAX = 0.25
-#: Words of a statement; fewer name a thing and say nothing of it.
+#: Words of a statement; fewer only name a thing.
 _WORDS_MIN = 3
 #: Probability from which on a statement is kept: of 460 of held-out chats 357 have it, 269 of them worth keeping and clear
 #: (`ops/train/salience`).
 SALIENCE_MIN = 0.4
 #: The probability that a statement which is worth keeping needs the words before it, from which on it is joined to them.
 JOINED_MIN = 0.5
-#: The probability that a sentence is worth keeping from which on it says something.
+#: Probability of being worth keeping from which on a sentence has content for the next one.
 _BEFORE_MIN = 0.15
 #: Signs that a statement does not need.
 END_SIGNS = ".!。！"
 _CHARS_MAX = 300
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{4}")
-#: A clause that says something of the thing before it.
+#: A clause that describes the thing before it.
 _RELATIVE = re.compile(r"\W{0,3}(?:who|whose|which)\b", re.IGNORECASE)
 #: A clause about a person whom only the words before it name.
 _OF_PERSON = re.compile(r"\W{0,3}s?he\b", re.IGNORECASE)
@@ -101,7 +101,7 @@ def _may_matter(part: ReadClause) -> bool:
 
 
 def instruction_probability(read: Sequence[ReadClause]) -> float:
-    """Return the probability that a sentence gives a standing instruction; one within a joke is none."""
+    """Return the probability that a sentence gives a standing instruction; those within jokes do not count."""
     joke = max((part.probabilities["act"]["jokes"] for part in read), default=0.0)
     return (1 - joke) * max((part.probabilities["act"]["rules"] for part in read), default=0.0)
 
@@ -162,7 +162,7 @@ def _words(sentences: Sequence[str], begins: _Beginning, number: int, end: int) 
 
 
 def _whole(sentence: str, parts: Sequence[ReadClause]) -> Iterator[Statement]:
-    """Yield a sentence that is not kept, to which the next one may be joined; `thanks` says nothing of it."""
+    """Yield a sentence that is not kept, to which the next one may be joined, unless it has no content: `thanks`."""
     if says_something(parts):
         text = sentence.rstrip(END_SIGNS)
         yield Statement(text, 0, len(text), 0.0, "")

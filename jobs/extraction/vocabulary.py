@@ -10,7 +10,7 @@ RELATIONS = """
     stepmother stepfather
 """.split()
 
-#: Relatives by blood, who are no other relation, too: `my friend Tom` and `my brother Tom` are two.
+#: Relatives by blood, who cannot have another relation too: `my friend Tom` and `my brother Tom` are two people.
 RELATIVES = frozenset(
     """mother mom mum father dad sister brother son daughter aunt uncle cousin niece nephew grandmother grandma grandfather
     grandpa grandson granddaughter""".split()
@@ -48,7 +48,7 @@ SHORT_RELATIONS = {
     "bff": "friend",
 }
 
-#: Relatives and pets in five other languages, next to which names stand.
+#: Relatives and pets in five other languages, which are followed by names.
 FOREIGN_RELATIONS = """
     mutter vater schwester bruder frau mann partner partnerin freund freundin sohn tochter oma opa tante onkel enkel enkelin chef
     chefin kollege kollegin madre padre hermana hermano esposa marido novia novio hija hijo abuela abuelo tía tío prima primo
@@ -105,7 +105,7 @@ MEDICINES = """
 #: What a person has a figure of, as in `my shoe size is 38`.
 ATTRIBUTES = ["budget", "salary", "weight", "height", "shoe size"]
 
-#: Adverbs that may stand between the subject and the verb.
+#: Adverbs that may be between the subject and the verb.
 ADVERBS = """
     also always probably really absolutely actually currently just mostly now often only particularly recently still
     totally truly usually definitely especially generally honestly personally quite rather simply sometimes
@@ -114,7 +114,7 @@ ADVERBS = """
 #: Counts.
 COUNTS = r"one two three four five six seven eight nine ten a no \d+".split()
 
-#: Capitalised words that are no names.
+#: Capitalised words that are not names.
 NOT_NAMES = frozenset(
     """
     I We You He She It They This That These Those There Here What Who Whom Whose Which When Where Why How If And

@@ -44,16 +44,16 @@ _NAMED_MIN = 0.5
 _REPLY_MIN = -5.5
 #: Log odds that a sentence without a word of the request has to have more.
 _APART = 1.75
-#: Log odds that a sentence asks from which `forget that` takes back what stands before it in its message.
+#: Log odds of a request from which `forget that` takes back the sentences before it in its message.
 _TAKES_BACK_MIN = 1.0
-#: Limits of features, beyond which they say nothing more.
+#: Limits of features, above which larger values make no difference.
 _ODDS_MAX, _NEARER_MIN, _NEARER_MAX = 4.0, -0.2, 0.3
 #: Weight of a word of the request in a message, added to the similarity of their vectors.
 _WORD_WEIGHT = 0.3
 #: Words of forgotten messages by which the assistant's messages repeat them; a name is enough.
 _ECHO_STEMS_MIN = 2
 _WORD = re.compile(r"\w{1,40}")
-#: What stands before no name: `the PIN`, `my pay`.
+#: Words that never precede a name: `the PIN`, `my pay`.
 _DETERMINER = re.compile(r"\b(?:the|my|our|an?)\s", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 #: Digits of a value by which other messages that repeat it are recognised.
@@ -161,7 +161,7 @@ def _meant(
         return of_name
     replies = dict(_replies(before, message.speaker))
 
-    # `Did 900 in cash. Scrub the cash job` may name what stands before it in its own message.
+    # `Did 900 in cash. Scrub the cash job` may name the sentence before it in its own message.
     own_and_said = [*own, replace(message, text=request.said)] if request.said else own
 
     def named(text: str) -> list[SpokenMessage]:
@@ -180,7 +180,7 @@ def _meant(
 
 
 def _named_part(said: SpokenMessage, request: ForgetRequest, encoders: Encoders | None) -> SpokenMessage:
-    """Return what a request names of what stands before it in its message, which has other news as well."""
+    """Return the sentences before a request that it names, since its message states other things as well."""
     places = named_texts(request.text, request.odds, said.sentences, [said.id] * len(said.sentences), encoders)
     return replace(said, text=" ".join(said.sentences[place] for place in places) or said.text)
 
@@ -320,7 +320,7 @@ def _of_name(
 def _things(text: str, own: Sequence[SpokenMessage]) -> list[str]:
     """Return a request for each of the things that a text names; none where it names a single one.
 
-    In `kirsty and her landlord` the name is no thing of its own: not all that was said of her is meant.
+    In `kirsty and her landlord` the name is not a thing of its own: not all that was said of her is meant.
     """
     things = things_apart(text)
     is_name = [_is_name(thing, own) for thing in things if model().content(thing)]

@@ -52,7 +52,7 @@ _KEEPS = re.compile(
 #: Probability by words alone that a sentence is worth keeping, from which a request that names nothing may take it
 #: back: 143 of 151 labelled take-backs have it, 108 of 171 requests that mean an earlier message and name it before.
 _STATES_MIN = 0.1
-#: Words of a sentence that says nothing worth keeping.
+#: Words of a sentence that is not worth keeping.
 _EMPTY_STEMS_MAX = 1
 _CERTAIN = 1e-4
 
@@ -68,7 +68,7 @@ class ForgetRequest:
     before: str = ""
     #: Whether the statement just before is meant: `forget what I just said`.
     previous: bool = False
-    #: What stands before it in its message.
+    #: The text before it in its message.
     said: str = ""
     #: Log odds that it asks for anything.
     odds: float

@@ -1,7 +1,7 @@
 """Request parts: splits a sentence that asks to forget into what goes, what stays, and what only explains it.
 
-`Forget my new address but keep my phone number` names two things, of which one stays. In `forget the alarm code, we
-changed it` the second clause gives a reason, whose words are no part of the name.
+`Forget my new address but keep my phone number` names two things, and one stays. In `forget the alarm code, we
+changed it` the second clause gives a reason, whose words are not part of the name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from recollect.jobs.extraction.clauses import clauses
 
-#: Where a part begins that says something else than the one before it.
+#: The beginning of a part with another meaning than the part before it.
 _CONTRAST = re.compile(
     r"[,;]?\s{1,4}(?:but|aber|pero|mais|ma)\s{1,4}|[,;]?\s{1,4}(?=(?:except|apart from|außer|excepto|sauf|tranne)\b)"
     r"|(?:[,;]\s{0,4}(?:and\s{1,4})?|\s{1,4}and\s{1,4})(?=(?:please\s{1,4})?(?:keep|remember|leave|not)\b)",

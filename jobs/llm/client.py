@@ -1,7 +1,7 @@
 """LLM client: asks a language model for plain text, which the caller parses; neither tools nor a schema are needed.
 
 A failure of any kind returns None, and the caller uses its rules instead. Secrets never leave: they are redacted here,
-in the one place that all requests pass.
+in the only place that all requests pass.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _SPELLED_CHARS_MIN = 5
 _TOLERANCE = timedelta(days=1)
 _WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
 _DIGITS = re.compile(r"\d+")
-#: Endings of first words of sentences that are no names: `Decided to …`, `Moving to …`.
+#: Endings of first words of sentences that are not names: `Decided to …`, `Moving to …`.
 _VERBAL = re.compile(r"(?:ed|ing|ly)$")
 _NUMBER_WORDS = {
     word: str(value)

@@ -1,4 +1,4 @@
-"""Claim reader: how probable it is that a line says what a sentence of a language model claims.
+"""Claim reader: the probability that a line states what a language model's sentence claims.
 
 An encoder reads the line, with a few lines before it, and the sentence as one text; a small network compares the vectors
 of the quoted words and of the sentence. The lines have names in place of the first person: `my dad` of Ann is
@@ -36,7 +36,7 @@ SaysClaim = Callable[[LlmStatement, LlmConversation], float]
 #: Characters of a line that are read, around the quoted words; of each line before it; and of these together.
 _LINE_CHARS_MAX, _BEFORE_LINE_CHARS_MAX, _BEFORE_CHARS_MAX = 300, 140, 200
 _LINES_BEFORE_MAX = 3
-#: Words of the first person; the names of the groups are what stands behind the speaker's name in their place.
+#: Words of the first person; each group is named after the suffix of the speaker's name that replaces it.
 _FIRST_PERSON = re.compile(
     r"\b(?:(?P<is>(?:i|we)['’]?(?:m|re)\b|im\b)|(?P<has>(?:i|we)['’]ve\b|ive\b)|(?P<will>(?:i|we)['’]ll\b)|(?P<would>(?:i|we)['’]d\b)|"
     r"(?P<owns>(?:my|our|mine|ours|mein\w{0,2}|unser\w{0,2}|mis?|mon|ma|mes)\b)|"

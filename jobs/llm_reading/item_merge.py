@@ -22,7 +22,7 @@ _ANY_TIME = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def added_items(stored: Iterable[Item], by_llm: Sequence[ExtractedItem]) -> list[ExtractedItem]:
-    """Return the items of the model that say something else than the stored items of their messages, each once."""
+    """Return the items of the model that differ from the stored items of their messages, each once."""
     words: dict[str, list[frozenset[str]]] = {}
     for item in stored:
         for source in sources_of(item):

@@ -1,6 +1,6 @@
 """LLM checks: returns why a statement of a language model is not what its line says.
 
-The quoted words must stand in the line, the session must have the names of the sentence, and the line its numbers and
+The quoted words must be in the line, the session must have the names of the sentence, and the line its numbers and
 dates. Whether the line says the rest (whom it is about, whether it is done or only wished for, denied or ended) is read
 by `claim_reader.py`; without the default embedding model it is not checked.
 """
@@ -38,7 +38,7 @@ _NUMBER_WORDS = {
     for offset, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
 }
 _ARTICLES = frozenset("the a an der die das ein eine el la los las un una le les l il lo gli".split())
-#: Words of a statement; fewer name a thing and say nothing of it.
+#: Words of a statement; fewer only name a thing.
 _WORDS_MIN = 3
 #: Share of the quoted words that the line has; a model sets right a spelling, or leaves a word out.
 _QUOTED_SHARE_MIN = 0.75
@@ -74,7 +74,7 @@ def refusal(statement: LlmStatement, conversation: LlmConversation, says_claim: 
 
 
 def _is_copy(text: str, conversation: LlmConversation) -> bool:
-    """Return whether a sentence only repeats a line, as small models do: `Ann: no, never`, or says nothing: `yes`."""
+    """Return whether a sentence only repeats a line, as small models do: `Ann: no, never`, or has no content: `yes`."""
     words = WORD.findall(text)
     says_nothing = len(words) < _WORDS_MIN and not any(map(is_unsegmented_script, words))
     return says_nothing or text.casefold().startswith(
@@ -101,7 +101,7 @@ def _not_given(statement: LlmStatement, conversation: LlmConversation) -> Refusa
 
 
 def _has_names(text: str, statement: LlmStatement, conversation: LlmConversation) -> bool:
-    """Return whether the session has each name of a sentence. A rule begins with a verb, which is no name."""
+    """Return whether the session has each name of a sentence. A rule begins with a verb, which is not a name."""
     session = conversation.session(statement.line)
     return all(
         session.has_name_or_part(word)

@@ -36,7 +36,7 @@ _REPORTED = re.compile(
     re.IGNORECASE,
 )
 _TYPES: dict[str, FactType] = {"event": "event", "decision": "decision", "problem": "problem", "task": "task"}
-#: Characters of the key of a rule, and the strength of one that does not stand and of one that does.
+#: Characters of the key of a rule, and the strength of an inactive rule and of an active one.
 _KEY_CHARS_MAX = 80
 _STRENGTH, _STANDING_STRENGTH = 0.5, 0.9
 
@@ -115,7 +115,7 @@ def fact_item(statement: LlmStatement, message: IncomingMessage) -> dict[str, An
 def _rule(statement: LlmStatement, message: IncomingMessage) -> dict[str, Any] | None:
     """Return the preference of a rule for the assistant; None for one that the user reports or has not given.
 
-    It stands only when the rules read it as an instruction, and as harmless.
+    It is active only when the rules read it as an instruction, and as harmless.
     """
     text = statement.text.rstrip(END_SIGNS + " ")
     words = statement.words.casefold()

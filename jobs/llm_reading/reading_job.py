@@ -114,7 +114,7 @@ def read_items(
     """Return what the model reads in a window that begins after the version `through`; None without an answer.
 
     Parameters:
-        extractor: the one whose items are left out, which are stored already; None: those of all.
+        extractor: the extractor whose items are left out, since they are stored already; None: those of all.
     """
     last = window[-1][0]
     said = [message for _, parts in window for message in parts]

@@ -21,7 +21,7 @@ _HEADING = re.compile(
 )
 #: A gap in a template.
 _PLACEHOLDER = re.compile(r"\[(?:your|insert|name|date|company|recipient|address|link)\b[^\[\]]{0,80}\]", re.IGNORECASE)
-#: Marks of a sentence without its words that is no statement: "Mental clarity:".
+#: Marks of a sentence without its words that is not a statement: "Mental clarity:".
 _LABEL_WORDS_MAX = 6
 
 #: A block of code; one that is not closed ends with the text.

@@ -116,7 +116,7 @@ def _summarise_by_llm(
 
 
 def _fitting(sentences: Sequence[str], tokens_max: int) -> str:
-    """Return the first sentences that fit; the first one always, since the most important stands first."""
+    """Return the first sentences that fit; the first one always, since it is the most important."""
     kept: list[str] = []
     for sentence in sentences:
         if kept and estimate_tokens(" ".join([*kept, sentence])) > tokens_max:

@@ -2,8 +2,8 @@
 
 Floors of the same run: for appends a bare FastAPI route that reads the body and echoes it; for retrievals the same
 calls in one Python process, without HTTP. Client and server share the cores, on both sides of each comparison.
-Next to the rates stands the processor time of the server for one request, with the background work that was done
-meanwhile: it says what more cores would do, and other load on the machine moves it less.
+The output also has the server's processor time for one request, with the background work done meanwhile: it shows what
+more cores would do, and other load on the machine changes it less.
 """
 
 from __future__ import annotations

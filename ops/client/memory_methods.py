@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from signatures import arguments_of, has_argument, head_of, is_overload, read_methods
 
-#: Methods that `async_recollect.py` has, and that of the turns, which is no coroutine.
+#: Methods that `async_recollect.py` has, and `turn`, which is not a coroutine.
 BY_HAND = frozenset(("append", "append_drafts", "add", "close", "turn"))
 
 _HEAD = '''"""Asynchronous {what}: methods of `Recollect` as coroutines.

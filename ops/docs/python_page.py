@@ -46,7 +46,7 @@ def _method_section(name: str, value: object) -> str:
 
 
 class _Bare:
-    """An annotation or a default that is shown as it stands in the source, without quotes or addresses."""
+    """An annotation or a default that is shown as it is in the source, without quotes or addresses."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -75,7 +75,7 @@ _SCOPES: dict[str, dict[str, Any]] = {
 def found_words(folders: list[Path], canaries: list[str]) -> dict[str, int]:
     """Return how many of `canaries` the files of each name have, in any letter case, without files that have none."""
     keys = {canary.lower()[-_KEY_BYTES:].encode() for canary in canaries}
-    # A bit that makes letters lower case; what it makes of other bytes is no letter.
+    # A bit that makes letters lower case; what it makes of other bytes is not a letter.
     return {name: len(found) for name, found in _found(folders, keys, bits=0x20).items()}
 
 

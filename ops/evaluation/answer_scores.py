@@ -14,7 +14,7 @@ _YEAR = re.compile(r"\d{4}")
 _MONTH = re.compile(r"(?<![\d-])(\d{4})-(0[1-9]|1[0-2])(?![\d-])")
 _NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-#: What stands before the date in `two weekends before 9 June 2023`, in lower case.
+#: The words before the date in `two weekends before 9 June 2023`, in lower case.
 _BEFORE = re.compile(rf"(two )?\b(week|weekend|{'|'.join(_WEEKDAYS)})s? (before|of) $")
 #: Only dates with their year are read, which mean the same whenever they were written.
 _WRITTEN = datetime(2000, 1, 1, tzinfo=UTC)

@@ -1,7 +1,7 @@
 """Compaction benchmark: the evidence in the context, and the tokens, before compaction and days after it.
 
-Evidence is counted as the model reads it: a message counts when one of its sentences stands in `context`, word by word.
-Of a question whose evidence is marked by session only, a session counts when a sentence of it stands there.
+Evidence is counted as the model reads it: a message counts when one of its sentences is in `context`, word by word.
+Of a question whose evidence is marked by session only, a session counts when one of its sentences is there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from recollect.projections.text.words import content_words
 BUDGETS = (500, 1_500, 4_000)
 #: Tokens of the budget for each item of a retrieval: a message of a chat has about 40, so the budget is the limit.
 _TOKENS_PER_ITEM = 40
-#: Content words of a sentence that counts as evidence; shorter ones, such as greetings, stand in many messages.
+#: Content words of a sentence that counts as evidence; shorter ones, such as greetings, are in many messages.
 _WORDS_MIN = 3
 
 
@@ -45,7 +45,7 @@ class EvidenceScore:
     #: ``before``, or ``after N days``: days between the last message and the last compaction.
     stage: str
     budget_tokens: int
-    #: The share of the evidence that stands in the context, 0 to 1.
+    #: The share of the evidence that is in the context, 0 to 1.
     share: float
     #: Tokens of the context.
     tokens: int

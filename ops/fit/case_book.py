@@ -20,7 +20,7 @@ _SAID = {"user": "user", "bot": "assistant"}
 
 
 def read_case_book(file: Path) -> Iterator[Conversation]:
-    """Yield the cases of a case book as conversations; a question has `silent` when memory must say nothing.
+    """Yield the cases of a case book as conversations; a question has `silent` when memory must return nothing.
 
     A case is a list of steps: what a user or a bot said, and asks with the words that the answer must hold. The
     messages with those words are the evidence.

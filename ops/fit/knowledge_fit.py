@@ -147,7 +147,7 @@ def _fit(samples: Sequence[_Sample], expected: Sequence[float]) -> Vector:
     prior = np.array([*expected, -5.0])
     penalty = np.array([_PENALTY] * len(expected) + [0.0])
     weights = _newton(matrix, answers, prior, penalty)
-    # A measure of the wrong sign stands for another one in these cases, so it is left out.
+    # A weight of the wrong sign compensates for another measure in these cases, so the measure is left out.
     matrix[:, np.append(np.sign(weights[:-1]) == -np.sign(prior[:-1]), False)] = 0
     return (_newton(matrix, answers, prior, penalty) * matrix.any(axis=0)).astype(np.float32)
 

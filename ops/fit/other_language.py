@@ -34,7 +34,7 @@ _WORDLESS_MEASURES = ("coverage", "coverage_together", "known", "graph", "named_
 
 
 def in_other_language(samples: Sequence[Sample]) -> list[Sample]:
-    """Return copies of every second sample, without what shared words tell."""
+    """Return copies of every second sample, without the measures of shared words."""
     return [_wordless(sample) for sample in samples[::_EVERY]]
 
 

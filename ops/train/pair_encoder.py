@@ -1,7 +1,7 @@
 """Pair encoder: trains what the default embedding model needs to say what a later sentence does to an earlier one.
 
 An adapter (`adapters.py`) is learned together with a linear layer over the mean vector of the earlier sentence's tokens
-and the vector of the whole text, in which the later sentence stands behind it.
+and the vector of the whole text, in which the later sentence follows it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from support.case_book import Conversation, Message, Question, holds, holds_each
 
 from recollect import Recollect
 
-#: The day of the telling is not a resolved day; neither is that of a later message.
+#: The day of the message is not a resolved day; neither is that of a later message.
 _TELLING = re.compile(r"^- \[[^\]]*\] ?|\(said \d{4}-\d\d-\d\d\)")
 _LATER = re.compile(r"\((?:later|no longer true|replaced|ended)\b.*$")
 _DAYS = re.compile(r"(\d{4}-\d\d)(-\d\d)?\b(?: to (\d{4}-\d\d-\d\d))?")
@@ -97,7 +97,7 @@ def recall(memory: Recollect, clock: Clock, name: str, book: Conversation, quest
 def score(question: Question, recalled: Recalled) -> Counter[str]:
     """Return the counts of an answer; each `… of` is the count of what was checked."""
     counts = Counter({"questions": 1, "items": len(recalled.items), "tokens": recalled.tokens})
-    # The day of the telling is in each line, so it is no evidence of an answer.
+    # The day of the message is in each line, so it is not evidence of an answer.
     lines = [_TELLING.sub("", line) for line in recalled.lines]
     context = "\n".join(lines)
     if question.is_silent:

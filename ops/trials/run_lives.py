@@ -2,7 +2,7 @@
 
     .venv/bin/python ops/trials/run_lives.py [--folder FOLDER] [--lines FILE] [--only NAME]
 
-Prints the share of important facts whose words stand in one line of knowledge, the changes whose newest value comes
+Prints the share of important facts whose words are in one line of knowledge, the changes whose newest value comes
 first, the questions that are answered, the unanswerable ones that are silent, and the resolved days that are right.
 """
 

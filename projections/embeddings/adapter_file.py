@@ -1,4 +1,4 @@
-"""Adapter file: what a trained encoder of sentences adds to the weights of the default embedding model.
+"""Adapter file: the low-rank weights that a trained sentence encoder adds to the default embedding model.
 
 Each matrix of the model gets the product of two narrow ones (LoRA, https://arxiv.org/abs/2106.09685), which a file of
 .8 MB holds. `ops/train/reader` makes it.

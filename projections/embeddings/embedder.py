@@ -210,7 +210,7 @@ class SentenceEmbedder:
             return self._fitted_basis()
 
     def _fitted_basis(self) -> Vector:
-        # Without the marks by which some tokenizers tell that a piece begins a word.
+        # Without the marks with which some tokenizers begin a word.
         pieces = {piece.lstrip("▁Ġ") for piece in self._ready().tokenizer.get_vocab()}
         words = sorted(word for word in pieces if word.isalpha() and len(word) > 2)
         step = max(1, len(words) // _BASIS_WORDS)

@@ -23,7 +23,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 def has_fast_int8(cpu_info: Path = _CPU_INFO) -> bool:
     """Return whether int8 is the fastest: with AVX-512 VNNI, and without AMX, where OpenVINO multiplies in bfloat16.
 
-    False where the system does not tell.
+    False where the system does not list the processor's flags.
     """
     try:
         lines = cpu_info.read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Model cache: what is computed once for each embedding model, kept on disk for all data folders.
+"""Model cache: data computed once for each embedding model, kept on disk for all data folders.
 
 - The model as OpenVINO has converted it. With it a process has the default model after one second instead of eight,
   in 240 MB instead of 700, since it needs no PyTorch.

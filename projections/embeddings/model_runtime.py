@@ -1,4 +1,4 @@
-"""Model runtime: what runs an embedding model."""
+"""Model runtime: the interface to an embedding model that a library runs."""
 
 from __future__ import annotations
 

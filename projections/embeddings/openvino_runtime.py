@@ -140,7 +140,7 @@ def convert(model: Any) -> ConvertedModel:
     """Convert a SentenceTransformer with float32 weights.
 
     Raises:
-        RuntimeRefused: the model is no transformer with mean pooling on the CPU.
+        RuntimeRefused: the model is not a transformer with mean pooling on the CPU.
     """
     if reason := _unsupported_reason(model):
         raise RuntimeRefused(reason)

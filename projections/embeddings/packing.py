@@ -93,7 +93,7 @@ class Packer:
         self._with_context = with_context
 
     def batches(self, stretches: Sequence[Stretch], purpose: Purpose = "document") -> Iterator[PackedBatch]:
-        """Yield the batches of `stretches`, the longest rows first. A prompt stands at the beginning of each row."""
+        """Yield the batches of `stretches`, the longest rows first. Each row begins with the prompt."""
         segments = [stretch.segments if self._with_context else (stretch.part,) for stretch in stretches]
         distinct = [*dict.fromkeys(text for texts in segments for text in texts)]
         encodings = dict(zip(distinct, self._tokenizer.encode(distinct, purpose), strict=True))

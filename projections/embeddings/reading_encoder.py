@@ -26,7 +26,7 @@ Embed = Callable[[Sequence[str]], list[TokenEmbedding]]
 ReadPairs = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
 #: Characters of each sentence of a pair that are read: of two long Japanese ones the model sees all of the first.
 _PAIR_CHARS_MAX = 200
-#: What the model takes for its own signs, such as the one between the sentences of a pair.
+#: Texts that the model reads as special tokens, such as the separator of a pair of sentences.
 _MODEL_SIGNS = re.compile(r"\[(SEP|CLS|PAD|MASK|UNK)\]")
 #: Seconds that a job waits for the embedding model, and for the encoder: without a cache, they are converted first.
 LOAD_SECONDS_MAX = 60.0

@@ -1,4 +1,4 @@
-"""Stretches: the texts that an embedding model reads, and what it says of them."""
+"""Token spans: inputs of the embedding model with their vectors."""
 
 from __future__ import annotations
 

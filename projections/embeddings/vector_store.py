@@ -242,7 +242,7 @@ class VectorStore:
         )
 
     def save_texts(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
-        """Write the embeddings of texts that are no passages, by the sha256 of the texts."""
+        """Write the embeddings of texts that are not passages, by the sha256 of the texts."""
         with self._transaction():
             self._insert(embeddings)
 

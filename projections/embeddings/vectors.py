@@ -298,7 +298,7 @@ class Vectors:
                 return EpisodeEmbedding(self._read_models.log, namespace, snapshot, store, obtain).embed_next()
 
     def _embedded_texts(self, stretches: Stretches) -> dict[bytes, StoredEmbedding]:
-        """Return the embeddings of texts that are no passages, by their digests."""
+        """Return the embeddings of texts that are not passages, by their digests."""
         if not stretches:
             return {}
         vectors = self.embedder.embed([stretch.text for stretch in stretches.values()])

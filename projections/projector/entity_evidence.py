@@ -40,7 +40,7 @@ class EntityEvidence:
         self._connection = connection
 
     def add_type(self, entity_id: int, type: str, confidence: float, sources: Sequence[str], at_us: int) -> None:
-        """Add the evidence of an event for a type; `other` is no evidence.
+        """Add the evidence of an event for a type; `other` is not evidence.
 
         Parameters:
             confidence: 0 to 1; at 1 the type is stated.

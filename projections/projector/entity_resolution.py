@@ -19,7 +19,7 @@ from recollect.projections.text.entity_roles import RoleName, role_name, role_of
 _STRONG_MIN = 75
 #: Events that are recorded as the evidence of a merge.
 _SOURCES_MAX = 20
-#: Words before a name that are no part of it.
+#: Words before a name that are not part of it.
 _TITLES = frozenset("mr mrs ms miss dr prof professor".split())
 
 # The entities that may have a type or another name: most names of messages have neither.
@@ -117,7 +117,7 @@ def resolve_entities(connection: apsw.Connection) -> None:
 
 
 def best_type(members: Iterable[_Entity]) -> str:
-    """Return the type with the most evidence: the newest stated one, or the one with most strong evidence."""
+    """Return the type with the most evidence: the newest stated type, or that with most strong evidence."""
     sums: dict[str, tuple[int, int, int, int]] = {}
     for member in members:
         if member.role is not None or member.words == ("user",):
@@ -141,7 +141,7 @@ class _Groups:
         self.merges: list[_Merge] = []
 
     def root(self, id: int) -> int:
-        """Return the entity that stands for the group of an entity while groups are built."""
+        """Return the representative of an entity's group while groups are built."""
         while id in self._parents:
             id = self._parents[id]
         return id
@@ -336,5 +336,5 @@ def _write(connection: apsw.Connection, entities: Mapping[int, _Entity], groups:
 
 
 def _preference(entity: _Entity, is_alias: bool) -> tuple[bool, bool, bool, int, int]:
-    """Return the order in which entities stand for their group: a speaker, no role, no alias, the fullest name."""
+    """Return the sort key for the representative of a group: a speaker, no role, no alias, the fullest name."""
     return not entity.is_speaker, entity.role is not None, is_alias, -len(entity.words), entity.id

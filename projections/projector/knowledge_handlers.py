@@ -15,7 +15,7 @@ from recollect.projections.projector.write_batch import WriteBatch
 #: Events that state a memory. They are edits when another memory caused them: to record a first statement would take
 #: three times as long, and it is undone by forgetting it.
 _STATING = ("preference.stated", "relationship.stated", "procedure.recorded")
-#: Events that state a memory in place of the one which is their cause, or which they name.
+#: Events that replace the memory which caused them, or which they name.
 _UPDATING = (*_STATING, "fact.corrected")
 #: Applies one event, given its payload, to a batch.
 Handler = Callable[[WriteBatch, RecordedEvent, dict[str, Any]], None]
@@ -229,7 +229,7 @@ def _memory_reviewed(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 
 
 def _memories_merged(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Supersede memories by the one that they are merged into."""
+    """Supersede memories by the memory that they are merged into."""
     merged = [merged_id for merged_id in payload["merged_ids"] if merged_id != payload["kept_id"]]
     batch.episode_updates.set_status(event, merged, "superseded")
     batch.deferred.add(event, lambda: batch.knowledge.merge(event, payload["kept_id"], merged))

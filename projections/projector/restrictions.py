@@ -14,7 +14,7 @@ from recollect.projections.text.withheld_names import withheld_names
 _RESTRICT = "INSERT OR REPLACE INTO restrictions (id, version, not_for, speaker, session_id) VALUES (?, ?, ?, ?, ?)"
 _REPEAT = "INSERT OR IGNORE INTO repetitions (id, source, version) VALUES (?, ?, ?)"
 _RESTRICTED = "SELECT version, id FROM restrictions UNION ALL SELECT version, id FROM repetitions"
-#: Events that state a memory in place of the one that caused them, or that they correct.
+#: Events that replace the memory that caused them, or that they correct.
 _STATING = frozenset(
     (
         "fact.stated",
@@ -47,7 +47,7 @@ class Restrictions:
     def add_episode(
         self, event: RecordedEvent, episode: Episode, payload: dict[str, Any], previous: int | None
     ) -> None:
-        """Add the restriction of an episode: its own, that of the message it replaces, or of the one it replies to.
+        """Add the restriction of an episode: its own, or that of the message it replaces or replies to.
 
         Parameters:
             previous: version of the episode before it in its session.

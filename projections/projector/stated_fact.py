@@ -123,7 +123,7 @@ def voice_of(subject: str, stated_by: str | None) -> str:
     """Return the speaker of a statement about another person, normalised.
 
     It is empty for what people say of themselves, and for what a producer states.
-    Statements of two voices both stand: none ends, corrects or replaces the other.
+    Statements of two voices are both valid: neither ends, corrects or replaces the other.
     """
     speaker, about = normalised(stated_by or ""), normalised(subject)
     return "" if about == speaker else speaker

@@ -78,7 +78,7 @@ class DateQueries:
         return fetch_tuples(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
 
     def around(self, start_us: int, end_us: int, event_ids: Collection[str]) -> dict[int, list[NamedDate]]:
-        """Return the dates of the messages that may tell of a time range without naming it, by version.
+        """Return the dates of the messages that may be about a time range without naming it, by version.
 
         These are the messages with a date that begins before its end and one that ends after its start.
 

@@ -51,7 +51,7 @@ class DayZone:
         """Return the zone of the last message of a user: the named one where its offset is the same, for other days.
 
         Parameters:
-            speaker: the user; None, or a name that no message has, for the one who wrote last.
+            speaker: the user; None, or a name that no message has, for the user who wrote last.
         """
         rows = fetch_tuples(self._connection, _OF_USER, (speaker.casefold(),)) if speaker else []
         rows = rows or fetch_tuples(self._connection, _OF_LAST_USER)
@@ -64,11 +64,11 @@ class DayZone:
         return self.of_namespace if is_of_namespace else fixed_zone(offset)
 
     def local(self, at_us: int, stored: int | None) -> datetime:
-        """Return a time, of which the read model has the offset `stored`, in its zone."""
+        """Return a time in its zone; `stored` is its offset in the read model."""
         return local_time(at_us, fixed_zone(self.offset(at_us, stored)))
 
     def offset(self, at_us: int, stored: int | None, session_id: str | None = None) -> int:
-        """Return the minutes east of UTC of a time, of which the read model has `stored`.
+        """Return the minutes east of UTC of a time; `stored` is its offset in the read model.
 
         Parameters:
             session_id: the session of a turn that was read from the log, whose zone it has not been compared with.
@@ -81,7 +81,7 @@ class DayZone:
         return 0 if zone is UTC else offset_minutes(local_time(at_us, zone))
 
     def _of_session(self, session_id: str, at_us: int) -> int | None:
-        """Return the minutes east of UTC of the zone of a session: the one that it names, else that of its turns."""
+        """Return the minutes east of UTC of the zone of a session: the zone that it names, else that of its turns."""
         rows = fetch_tuples(self._connection, "SELECT timezone, utc_offset FROM sessions WHERE id = ?", (session_id,))
         if not rows:
             return None

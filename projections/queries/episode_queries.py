@@ -30,7 +30,7 @@ from recollect.projections.queries.records import (
 
 #: Condition of a live episode: raw, and not stale, superseded, invalidated or rejected.
 _LIVE = "episodes.tier = 'raw' AND episodes.status = 'active'"
-#: Condition of a live turn: a message of a conversation, of which one that repeats a recalled memory is a part as well.
+#: Condition of a live turn: a message of a conversation, also one that repeats a recalled memory.
 _LIVE_TURN = "episodes.tier = 'raw' AND episodes.status IN ('active', 'echo') AND episodes.type = 'conversation'"
 #: Condition of an episode that is not the source of a summary.
 _UNSUMMARISED = "NOT EXISTS (SELECT 1 FROM episode_sources WHERE source = episodes.version)"
@@ -97,7 +97,7 @@ _SUMMARIES_OVER = """
 SELECT id FROM episodes WHERE tier <> 'raw' AND status = 'active' AND pinned = 0
 ORDER BY importance DESC, occurred_at_us DESC, version DESC LIMIT -1 OFFSET ?
 """
-# Texts of a few words, such as greetings, say nothing about the topic of a session.
+# Texts of a few words, such as greetings, do not show the topic of a session.
 _LAST_TEXTS = f"""
 SELECT substr(text, 1, ?) FROM episodes WHERE session_id = ? AND {_LIVE} AND token_count > 4
 ORDER BY version DESC LIMIT ?
@@ -202,12 +202,12 @@ class EpisodeQueries:
         return _writers(fetch_tuples(self._connection, statement, tuple(episode_ids)))
 
     def all_writers(self) -> set[Writer]:
-        """Return who wrote the episodes that are no summaries."""
+        """Return who wrote the episodes that are not summaries."""
         statement = f"SELECT DISTINCT {WRITER_COLUMNS} FROM episodes WHERE tier = 'raw'"
         return _writers(fetch_tuples(self._connection, statement))
 
     def versions_written_by(self, writer: Writer) -> list[int]:
-        """Return the versions of the episodes of a writer that are no summaries."""
+        """Return the versions of the episodes of a writer that are not summaries."""
         statement = f"SELECT version FROM episodes WHERE tier = 'raw' AND ({WRITER_COLUMNS}) IS (?, ?, ?)"
         return fetch_values(self._connection, statement, writer)
 

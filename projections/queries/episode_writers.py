@@ -1,4 +1,4 @@
-"""Episode writers: what tells who wrote an episode, from which its trust follows."""
+"""Episode writers: columns that identify the author of an episode, which sets its trust level."""
 
 from __future__ import annotations
 

@@ -81,11 +81,11 @@ class LaterStatement(NamedTuple):
     source_event: str
     #: When it was said.
     at_us: int
-    #: Words of what is said, by which its sentence is found in the message.
+    #: Words of the statement, with which its sentence is found in the message.
     about: str
-    #: The statement as a line, for an event that is no message; empty for an ending.
+    #: The statement as a line, for an event that is not a message; empty for an ending.
     line: str
-    #: Stems of what an ending names, one of which a message has that it ends; empty: it names nothing.
+    #: Stems of the thing that an ending names; a message that it ends has one of them. Empty: it names nothing.
     names: frozenset[str] = frozenset()
     #: Whether it only may have changed the statement, which holds.
     is_doubt: bool = False

@@ -1,4 +1,4 @@
-"""Queried episodes: what the queries on episodes return."""
+"""Queried episodes: the records that queries on episodes return."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HiddenMemories:
-    """The memories that the one who asks must not be shown."""
+    """The memories that the asker must not be shown."""
 
     #: Ids of messages, summaries, facts and other memories.
     ids: frozenset[str] = frozenset()

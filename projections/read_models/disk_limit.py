@@ -204,7 +204,7 @@ class DiskLimit:
 
 
 def _state(path: Path) -> ReadModelState | None:
-    """Return the state of a read model; None for a file that is none."""
+    """Return the state of a read model; None when the file is not a read model."""
     try:
         with closing(connect(path, create=False)) as connection:
             return read_state(connection)

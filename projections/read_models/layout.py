@@ -68,7 +68,7 @@ def is_searched(file: Path) -> bool:
 
 
 def remove_database(path: Path) -> None:
-    """Remove a SQLite file and its WAL; missing files are no error."""
+    """Remove a SQLite file and its WAL; missing files are not an error."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 

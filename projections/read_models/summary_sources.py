@@ -19,7 +19,7 @@ def read_turns(log: EventLog, namespace: str, versions: Sequence[int], days: Day
     """Return the messages, actions and observations of `namespace` with these ascending `versions`, in order.
 
     Parameters:
-        days: the zones of turns that name none; their offset is None without it.
+        days: the zones of turns without a zone of their own; without `days` their offset is None.
 
     Raises:
         StorageError: the log cannot be read.

@@ -57,8 +57,8 @@ class EpisodeArrays:
     session_ids: tuple[str | None, ...]
     #: Names of the speakers.
     speaker_names: tuple[str, ...]
-    #: Row of each version from 0 on, -1 for a version that is no episode. Shared between cuts of the same arrays, so it
-    #: may hold rows after the last one of these arrays; versions over its length are no episodes.
+    #: Row of each version from 0 on, -1 for a version that is not an episode. Shared between cuts of the same arrays:
+    #: it may hold rows after the last one of these arrays; versions over its length are not episodes.
     row_by_version: NDArray[np.int32]
     #: The last version read from the read model.
     through: int

@@ -18,7 +18,7 @@ from recollect.projections.text.words import STOP_WORDS, WORD
 
 #: An entity by its id, a document by `document_node`, a name that is neither by `name_node`.
 Node = int | str
-#: Relationships up to this confidence connect nothing, and are no items of a result (`000`).
+#: Relationships up to this confidence connect nothing, and are not items of a result (`000`).
 CONFIDENCE_MIN = 0.3
 #: The weight of a relationship of no particular type (`004`): such an edge of confidence 1 has the strength 1.
 _WEIGHT_DEFAULT = 0.5

@@ -13,7 +13,7 @@ OVERLAP_WORDS = 20
 
 #: Words of a paragraph that is a chunk of its own; a shorter one, such as a heading, belongs to the next.
 _PARAGRAPH_WORDS_MIN = 8
-#: Ends of a paragraph that is no heading.
+#: Ends of a paragraph that is not a heading.
 _ENDS = (".", "!", "?", "。", "！", "？")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 

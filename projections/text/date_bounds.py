@@ -1,4 +1,4 @@
-"""Date bounds: whether a text names a date as the first or the last day of a time: `since 2012`, `until Sunday`."""
+"""Date bounds: recognises a date that is the first or the last day of a range: `since 2012`, `until Sunday`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FIRST_DAY = re.compile(rf"(?:\b(?:since|seit|desde|depuis)|\bс){_ARTICLES}\s*+
 _UNTIL = r"(?:\b(?:until|till?|through|bis|hasta|jusqu(?:['’](?:au|en|à))?)|\bдо)"
 _LAST_DAY = re.compile(rf"{_UNTIL}{_ARTICLES}\s*+\Z", re.IGNORECASE)
 _ANY_LAST_DAY = re.compile(rf"{_UNTIL}\b", re.IGNORECASE)
-#: What stands between the first and the last day of a time, and before the first one of `between 3 July and 9 July`.
+#: The words between the first and the last day of a range, and before the first day of `between 3 July and 9 July`.
 _TO = re.compile(
     r"\A\s*+(?:to|until|till?|through|bis|hasta|al?|au|jusqu['’]au|-|–)(?:\s(?:the|zum|el|le))?\s*+\Z", re.IGNORECASE
 )
@@ -51,7 +51,7 @@ def are_ends(text: str, first_position: int, first: str, last_position: int, las
 
 
 def _has_relation(relation: re.Pattern[str], text: str, position: int, words: str) -> bool:
-    """Return whether a relation stands before a date, or is its first word."""
+    """Return whether a relation precedes a date, or is its first word."""
     own_word = words.split(maxsplit=1)[0] if words.strip() else ""
     return relation.search(own_word) is not None or relation.search(_before(text, position)) is not None
 

@@ -23,7 +23,7 @@ _TIME = re.compile(
 #: English words that end like verbs in the past, or like verbs with `-ing`.
 _NOT_PAST = ("eed", "bed", "hundred", "sacred", "naked", "wicked")
 _NOT_ING = ("thing", "morning", "evening", "wedding", "meeting", "being", "spring", "during")
-#: Classes of cues that say something about time, which the nearest ones are kept apart of.
+#: Classes of cues about time; the nearest ones are separate inputs.
 _TENSES = frozenset(("past", "have", "either", "future", "arranged", "moved", "progressive", "present", "ing", "back"))
 #: Words before and after an expression that are inputs themselves; other words are one input.
 _NEIGHBOURS = frozenset(
@@ -122,7 +122,7 @@ def _neighbours(language: str, group: str, first: str, before: list[str], after:
 
 
 def _neighbour(language: str, word: str) -> str:
-    """Return a neighbouring word, or its class when it is none of the words that are inputs themselves."""
+    """Return a neighbouring word, or its class when it is not a word that is an input itself."""
     if language != "en" and (classes := _compiled(language).words.get(fold(word))):
         return {"since": "since", "each": "each", "arranged": "by"}.get(classes[0], classes[0])
     if word in _NEIGHBOURS or word in ("start", "end"):

@@ -200,7 +200,7 @@ def away(sign: int) -> Meaning:
     def meaning(expression: Expression) -> Iterable[Range]:
         unit, count, today = expression.unit, expression.number("count"), expression.today
         if unit in ("hour", "minute"):
-            # The day of the message, which stands before it anyway.
+            # The day of the message, which is shown before it anyway.
             return []
         span = unit_range(unit, today, sign * count)
         if is_vague(expression):

@@ -25,7 +25,7 @@ _AROUND_CHARS = 48
 #: A longer range, such as `the last 999 years`, is not a date.
 _LONGEST = timedelta(days=36_525)
 _ROMANCE = ("es", "fr", "it", "pt")
-#: What stands before a day in these languages: `le 12`, `desde el 8`, `no dia 5`.
+#: Words before a day in these languages: `le 12`, `desde el 8`, `no dia 5`.
 _ROMANCE_DAY = "(?:el|le|il|dia|al|au|du|del|dal)"
 #: Figures of dates: days behind such a word, years, days with their ending, quarters, decades, and numbers with a sign between.
 _FIGURES = re.compile(
@@ -64,7 +64,7 @@ class Reading(NamedTuple):
 
     @property
     def is_alone(self) -> bool:
-        """Return whether no word says that it is a date, as in `dentist 19th`: only an encoder can tell."""
+        """Return whether no word marks it as a date, as in `dentist 19th`: only an encoder can decide."""
         return self.kind.endswith(_ALONE)
 
 
@@ -82,7 +82,7 @@ def possible_dates(text: str, sent_at: datetime, language: Language | None = Non
     anchors = list(_anchors(folded))
     languages = _languages(text, folded, anchors, language)
     stretches = [(name, stretch) for name in languages for stretch in _stretches(folded, anchors, name)]
-    # What stands alone in one language may be a part of a date in another: `dia 12` of `dia 12 de novembro`.
+    # A whole date in one language may be part of a date in another: `dia 12` of `dia 12 de novembro`.
     for is_alone in (False, True):
         for name, (start, end, classes) in stretches:
             for row in _compiled(name):

@@ -62,7 +62,7 @@ _EXPRESSION_CHARS_MAX = 200
 #: Characters between a date with a year and one that has the same year: `January 16 - February 15, 2024`.
 _LINKED_CHARS = 60
 _LINKED_DAYS = 183
-#: Characters around an expression that an encoder reads, and expressions of a text with more of which it reads none.
+#: Characters around an expression that an encoder reads; texts with more expressions than the maximum are not read.
 _BEFORE_CHARS, _AFTER_CHARS = 160, 110
 _WINDOWS_MAX = 40
 

@@ -17,7 +17,7 @@ from recollect.projections.text.folding import fold
 #: Characters before and after an expression that are compared, and those of its line.
 _AROUND_CHARS = 24
 _LINE_CHARS = 400
-#: What stands between a day and its weekday: `the 18th, a Sunday`.
+#: The text between a day and its weekday: `the 18th, a Sunday`.
 _APPOSED = re.compile(r",?\s\(?(?:an? )?")
 _JOINED = re.compile(r"\s?(?:of|de|del|du|des|の|的)?\s?")
 _OF = r"(?:of|de|del|du|des|der|di|do|van)"

@@ -1,4 +1,4 @@
-"""Earlier days: what `the 11th` follows, the days with a month that a text and the messages before it name.
+"""Earlier days: the days with a month, in a text and the messages before it, from which `the 11th` is resolved.
 
 `Flying on 9 October`, and in the next message `the hike is on the 11th`: such days add candidates to an expression
 without a month, and inputs to its reading. A month without a year names a day of each of the years around.

@@ -44,5 +44,5 @@ ASKING = re.compile(
     "ですか|でしたか|ますか|ましたか|でしょうか|ています|ていますか|どこ|いつ|だれ|なぜ|どうして|どんな|どの|どれ|いくら|いくつ|何|"
     r"(?<!\w)(?:무엇|어디|언제|누구|누가|어떻게|어떤|무슨|얼마|뭐|뭘|왜(?!\w))\w*|입니까|습니까|인가요|나요|까요"
 )
-#: Chinese function characters, which mostly stand between words.
+#: Chinese function characters, which are mostly between words.
 LINKING = frozenset("的了是在我你您他她它们們吧啊和也都就不这那這")

@@ -14,7 +14,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 #: A score without any sign.
 NEUTRAL_IMPORTANCE = 5
 _LOWEST, _HIGHEST = 1, 10
-#: Characters that are read: the signs of a message stand in its beginning, and long ones are pasted texts.
+#: Characters that are read: the signs of a message are at its beginning, and long messages are pasted texts.
 _CHARS_MAX = 1_000
 #: Words up to which a message without a number or a name is a filler.
 _FILLER_WORDS_MAX = 3
@@ -32,7 +32,7 @@ class _Sign(NamedTuple):
     points: int
     words: frozenset[str]
     pattern: re.Pattern[str] | None = None
-    #: Words, and beginnings of words, of which every match of the pattern has one: most messages have none.
+    #: Every match of the pattern has one of these words or beginnings of words; most messages have none.
     openers: frozenset[str] = frozenset()
     stems: tuple[str, ...] = ()
 
@@ -75,7 +75,7 @@ _SIGNS = (
         ),
     ),
 )
-#: What tells of a sign in lower case, each with the place of the sign.
+#: The lower-case words and stems of the signs, each with the index of its sign.
 _WORDS = {word: place for place, sign in enumerate(_SIGNS) for word in sign.words}
 _OPENERS = {word: place for place, sign in enumerate(_SIGNS) for word in sign.openers}
 _STEMS = {stem: place for place, sign in enumerate(_SIGNS) for stem in sign.stems}

@@ -39,7 +39,7 @@ _UNSEEN_SPACES = "\x1c\x1d\x1e\x1f"
 _OPENING_OR_CODE = re.compile(r"[<˂≮〈❮⟨〈︿﹤＜&%\\]")
 #: A letter or sign of `_LOOKALIKES`.
 _LOOKALIKE = re.compile(f"[{''.join(map(chr, _LOOKALIKES))}]")
-#: The lower-case letter of each ASCII letter, and the ASCII signs that are none.
+#: The lower-case letter of each ASCII letter, and the ASCII characters that are not letters.
 _LETTERS = bytes(range(256)).lower()
 _OTHER_THAN_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 

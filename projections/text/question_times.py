@@ -76,7 +76,7 @@ _RELATION = re.compile(
 )
 #: An indefinite word before the name of a day.
 _ANY = re.compile(r"\b(?:an?|any|each|every)\s+[\w']+\W*$", re.IGNORECASE)
-#: The question, after a clause that tells something.
+#: The question, after a clause that is a statement.
 _QUESTION_FOLLOWS = re.compile(
     r"^[^,;]{0,60}[,;]\s+(?:(?:so|and|but)\s+)?(?:what|when|where|who|how|which|why|can|may|should|do|does|did|is|are|will)\b",
     re.IGNORECASE,
@@ -101,9 +101,9 @@ _ADVERB = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|ago)\b",
     re.IGNORECASE,
 )
-#: What may follow a date without a preposition that is no part of a name, unlike `my July trip`.
+#: What may follow a date without a preposition that is not part of a name, unlike `my July trip`.
 _CLAUSE_END = re.compile(r"\A\s*+(?:$|[?.!,;:)]|(?:and|but|when|with|at|so|please|for (?:me|us)|like|been|go)\b)")
-#: A season before a noun may say of which kind a thing is: `the summer tyres`.
+#: A season before a noun may name the kind of a thing: `the summer tyres`.
 _SEASON_END = re.compile(rf"\b(?:{'|'.join(SEASONS)})\Z", re.IGNORECASE)
 #: A year, a month, a season or a weekday as the whole of what is asked about: `how was my July?`, `a summary of 2024`.
 _WHOLE_TIME = re.compile(
@@ -138,7 +138,7 @@ class QuestionTimes:
     ranges: tuple[DateRange, ...]
     #: Whether it asks about the conversation before the running one: "what did we talk about last time?".
     previous_session: bool
-    #: The range that all that is asked for belongs to: its only date, which is no part of a thing. None: dates weigh.
+    #: The range that all that is asked for belongs to: its only date, which is not part of a name. None: dates weigh.
     scope: DateRange | None
     #: The same for a question that names nothing but a time.
     whole_scope: DateRange | None

@@ -12,7 +12,7 @@ from typing import Literal
 
 Language = Literal["de", "es", "fr", "zh", "ja"]
 
-#: Words of the language that are no words of English or of the other languages.
+#: Words of the language that are not words of English or of the other languages.
 _SURE: dict[Language, str] = {
     "de": """
         ich du wir mich mir dich dir uns euch mein meine meinen meinem meiner dein deine deinen unser unsere unseren

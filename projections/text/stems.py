@@ -25,7 +25,7 @@ _SUFFIXES = (
 )
 #: `stopp` of `stopped`, `cancell` of `cancelled`, and also `call`.
 _DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
-#: Words that tell when something was done and not what.
+#: Words about when something was done and not what.
 _TIMES = frozenset(
     """
     today yesterday tonight tomorrow morning afternoon evening week weekend month year last next ago recently already

@@ -10,7 +10,7 @@ from recollect.projections.text.date_words import DateWords, any_of
 Row = tuple[str, str, Meaning]
 
 YEAR = r"(?P<year>(?:19|20)\d\d)"
-#: Days and months with a stroke, one of the two over 12; `24/7` is no date.
+#: Days and months with a stroke, one of the two over 12; `24/7` is not a date.
 STROKED = (
     r"(?<![\d/.])(?!24/7)(?P<day>1[3-9]|2\d|3[01])/(?P<number>0?[1-9]|1[0-2])(?![/.:%]?\d)",
     r"(?<![\d/.])(?P<number>0?[1-9]|1[0-2])/(?P<day>1[3-9]|2\d|3[01])(?![/.:%]?\d)",

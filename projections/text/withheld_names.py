@@ -59,16 +59,16 @@ _KEPT_FROM_ALL = tuple(
         r"between (?:us(?: two)?|you and me|the two of us|me and you)\b(?=\s{0,3}(?:$|[.!?,;:)…]|please\b|ok\b))",
     )
 )
-#: Words of which every such request has one; most messages have none.
+#: Every request has one of these words; most messages have none.
 _HINT = re.compile(r"n['’]?t|not|never|between|keep|hide", re.IGNORECASE)
-#: Words that are no names, lower case.
+#: Words that are not names, lower case.
 _NO_NAMES = STOP_WORDS | frozenset("anyone anybody everyone go".split())
 
 
 def withheld_names(text: str) -> Sequence[str]:
     """Return the names from whom a text asks to be kept; `EVERYBODY` alone when it is for the listener only.
 
-    Before a word without a capital stands `PERHAPS`: `?mum`.
+    A word without a capital has the prefix `PERHAPS`: `?mum`.
     """
     beginning = text[:_CHARS_MAX]
     if _HINT.search(beginning) is None:

@@ -188,7 +188,7 @@ def assert_all_found(log: EventLog, thief: Thief, chance: random.Random, count: 
 
 
 def found(log: EventLog, anchors: dict[str, Head], place: str) -> Found | None:
-    """Tell by what a change is found: by verify, by an error that names the place, or by a head hash kept elsewhere."""
+    """Return how a change is detected: by verify, an error that names the place, or a head hash kept elsewhere."""
     try:
         names = {head.namespace for head in each_head(log)}
         verdicts = [verify(log, namespace) for namespace in sorted(names | anchors.keys())]
@@ -242,7 +242,7 @@ def found_in_file(path: Path, anchors: dict[str, Head]) -> Found | None:
 
 
 def without_effect(path: Path) -> str:
-    """Tell what was hit: the index of ids, which holds nothing of its own, or space that is not in use."""
+    """Return what was hit: the index of ids, which holds no data of its own, or unused space."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         whole = connection.pragma("integrity_check") == "ok"

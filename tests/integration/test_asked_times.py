@@ -17,7 +17,7 @@ from recollect.api.settings import load_settings
 
 _ASKED_AT = datetime.fromisoformat("2023-10-16T09:00:00+02:00")
 _REASON = "no memory of that time"
-#: A chat with nothing in March and in August, of which one message tells later.
+#: A chat with nothing in March and in August, which one later message is about.
 _CHAT = (
     ("2023-01-10T09:00:00+01:00", "I live in Oslo and I work as a nurse at the city clinic."),
     ("2023-02-03T08:00:00+01:00", "I started learning the cello with a teacher called Jonas."),

@@ -170,7 +170,7 @@ def test_a_backup_whose_keys_are_missing_is_restored_only_when_that_is_accepted(
     restored = recollect("restore", str(copy), "--keys", str(keys), data=new)
     assert (restored.returncode, "cannot be read" in restored.stderr) == (0, False)
     assert "a red kite" in recollect("retrieve", "ann", "kite", data=new).stdout
-    # The keys of another log are none of these.
+    # The keys of another log do not open the backup.
     other = tmp_path / "other"
     assert recollect("append", "ann", event, data=other).returncode == 0
     assert recollect("restore", str(copy), data=other).returncode == 2

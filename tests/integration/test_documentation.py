@@ -116,7 +116,7 @@ def test_a_block_that_is_not_run_has_no_commands_or_says_why() -> None:
             assert block.language in (*RUN, "text", "json", ""), f"{page}, line {block.line}: {block.language}"
             if block.language not in RUN and block.not_run is None:
                 commands = re.findall(r"^(?:\$ )?(?:recollect|curl|make|pip|python) .*", block.text, re.MULTILINE)
-                # A usage line of the reference is no command: it has its arguments in capitals.
+                # A usage line of the reference is not a command: it has its arguments in capitals.
                 commands = [one for one in commands if not re.fullmatch(r"recollect[a-z -]*(?: \[?[A-Z_]+\]?)*", one)]
                 assert not commands, f"{page}, line {block.line}: mark the block as bash, console or python"
 

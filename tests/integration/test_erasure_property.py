@@ -83,7 +83,7 @@ def live(memory: Recollect, namespace: str, events: list[Event]) -> None:
     memory.compact(namespace, now="2026-01-20T00:00:00Z")
 
 
-#: Messages of which the last one says nothing, and is erased.
+#: Messages of which the last one has no content, and is erased.
 _NOTHING_SAID_LAST = [
     message(text, name="Ann", id=f"m{number}", session_id="s1", occurred_at=f"2026-01-01T10:{number:02}:00Z")
     for number, text in enumerate([SENTENCES[0]] * 8 + [SENTENCES[-1]])

@@ -1,4 +1,4 @@
-"""The examples of ops/examples: each runs as a reader would run it; a fake stands for the remote service alone."""
+"""The examples of ops/examples: each runs as a reader would run it; only the remote service is a fake."""
 
 from __future__ import annotations
 

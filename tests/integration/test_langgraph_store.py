@@ -44,7 +44,7 @@ def memory(tmp_path: Path) -> Generator[Recollect]:
 
 @pytest.fixture(params=["recollect", "langgraph"])
 def store(request: pytest.FixtureRequest, memory: Recollect) -> BaseStore:
-    """A store of ours, and the one whose behaviour it must have."""
+    """A store of ours, and the reference store whose behaviour it must have."""
     return RecollectStore(memory) if request.param == "recollect" else InMemoryStore()
 
 

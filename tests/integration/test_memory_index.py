@@ -128,7 +128,7 @@ def test_an_older_look_at_a_file_does_not_see_what_came_later(texts: list[str], 
 
 def test_scores_are_those_of_the_formula_and_close_to_those_of_sqlite(log: SqliteLog, models: ReadModels) -> None:
     rng = np.random.default_rng(3)
-    # Word n stands in one of n + 2 texts or so: some are rare, none is in most of them.
+    # Word n is in one of n + 2 texts or so: some are rare, none is in most of them.
     said = [
         " ".join(
             ["pad0"] * int(rng.integers(1, 20)) + [word for n, word in enumerate(WORDS) if not rng.integers(n + 2)]

@@ -33,7 +33,7 @@ def memory(tmp_path: Path) -> Generator[Recollect]:
 
 @pytest.fixture
 def turn(memory: Recollect) -> Turn:
-    """Say something in a session, and return what belongs to it."""
+    """Append a message to a session, and return the items of its context."""
 
     def turn(text: str, session_id: str = "now", **options: Any) -> RetrieveResult:
         _, result = memory.append_and_retrieve("a", message(text, session_id=session_id), **options)

@@ -183,7 +183,7 @@ def test_what_is_derived_is_trusted_as_its_least_trusted_source_and_requests_ask
         return {item.id if item.kind == "episode" else item.text.split()[-1]: item.trust for item in found.items}
 
     facts = {"pears": 3, "plums": 1, "grapes": 2}
-    # A message that is shown stands for the facts of its words.
+    # A message that is shown replaces the facts of its words.
     shown = {"u": 3, "t": 1, "grapes": 2}
     for least in range(4):
         assert trusted(least, mode="passive") == {id: trust for id, trust in shown.items() if trust >= least}

@@ -66,7 +66,7 @@ def _in_trouble(memory: Memory) -> list[Embedder | Vectors]:
         HashingEmbedder(state="failed"),
         BrokenEmbedder(),
         _CannotReadCodes(memory.folder, memory.models, HashingEmbedder()),
-        # Another model than the one that embedded everything.
+        # Not the model that embedded everything.
         HashingEmbedder("another"),
     ]
 
@@ -285,7 +285,7 @@ def test_a_slow_catch_up_is_cut_off_and_what_was_folded_is_answered_from(
     # One event takes longer than the 60 % of the budget that catching up may take; the rest is enough to answer.
     with Memory(tmp_path, budget_ms=5_000, first_batch_events=1) as memory:
         memory.add([message("the sofa is red", id="e1")])
-        # A handler is never that slow: this stands for a slow disk.
+        # A handler is never that slow: this simulates a slow disk.
         monkeypatch.setattr(projector, "apply_event", slowly)
         memory.log.append("a", drafts([message(f"sofa number {number}", id=f"s{number}") for number in range(100)]))
         result = memory.ask("sofa red")

@@ -44,7 +44,7 @@ def asked(folder: Path, query: str, settings: RetrievalSettings | None = None, *
 
 
 def told(folder: Path, *texts: str, session_id: str = "s") -> None:
-    """Tell and embed `texts`, one a day up to now."""
+    """Append and embed `texts`, one a day up to now."""
     with Memory(folder) as memory:
         first = _NOW - timedelta(days=len(texts))
         memory.add(

@@ -47,7 +47,7 @@ def reasons(trace: Trace) -> dict[str, str]:
     return {drop["id"]: drop["reason"] for drop in trace["dropped"]}
 
 
-# -- what a trace tells -----------------------------------------------------------------------------------------------
+# -- what a trace has -------------------------------------------------------------------------------------------------
 
 
 def test_a_trace_has_the_question_as_understood_and_the_answer_as_given(memory: Recollect) -> None:

@@ -114,7 +114,7 @@ def test_content_that_was_removed_without_an_erasure_event_is_found(tmp_path: Pa
         [problem] = verify(log, "a").problems
         assert problem.version == 2
         assert "no erasure event names it" in problem.message
-        # A row that claims an erasure is no event of the chain.
+        # A row that claims an erasure is not an event of the chain.
         thief.execute("INSERT INTO erasures SELECT key, 3 FROM heads")
     assert not verify(log, "a").is_intact
 

@@ -30,7 +30,7 @@ class Message(BaseModel):
     days: list[str] = Field(default_factory=list[str])
 
     def spans(self) -> list[tuple[date, date]]:
-        """Return the days as first and last day, with the day of the telling in the speaker's zone."""
+        """Return the days as first and last day, with the day of the message in the speaker's zone."""
         spans = [(self.at.date(), self.at.date())]
         for text in self.days:
             match = _SPAN.fullmatch(text)

@@ -92,7 +92,7 @@ def main(address: str, modules: Sequence[str]) -> None:
 
 
 def _answer(connection: socket.socket) -> None:
-    """Run one command in a child, and tell the shim its process id and its exit code."""
+    """Run one command in a child, and send the shim its process id and its exit code."""
     size, rights, *_ = connection.recvmsg(4, socket.CMSG_SPACE(3 * array.array("i").itemsize))
     files = array.array("i", rights[0][2])
     request: dict[str, Any] = json.loads(_exactly(connection, int.from_bytes(size, "big")))

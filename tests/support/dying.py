@@ -238,7 +238,7 @@ class Disk:
         self._folders: list[_Change] = []
 
     def reach(self, last_write: Callable[[int], None] | None = None, size: int = 0) -> None:
-        """Come to the next write point; die when it is the one. `last_write` makes a part of the write."""
+        """Reach the next write point; die when it is the chosen one. `last_write` makes a part of the write."""
         self.points += 1
         if self.points != self._point:
             return

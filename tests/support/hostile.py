@@ -55,7 +55,7 @@ _ATTEMPTS = 4
 
 
 class Hostile(NamedTuple):
-    """A text of any length: what stands before, what is repeated, and what stands behind."""
+    """A text of any length: a beginning, a repeated part and an end."""
 
     before: str
     unit: str

@@ -52,7 +52,7 @@ class PageRunner:
     Parameters:
         folder: an empty folder, in which the page's commands run.
         environment: variables beside those of this process.
-        replaced: texts of the page and what stands for them here, such as the port.
+        replaced: texts of the page and their replacements here, such as the port.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from support.fences import content_of, tags_of
 
 from recollect.api.retrieval.answer.fence_names import random_part
 from recollect.api.retrieval.answer.prompt_context import CONTEXT_SHARES, Category, fit_to_budget, render
-from recollect.api.retrieval.answer.rendered_dates import Occasion, with_dates
+from recollect.api.retrieval.answer.rendered_dates import RenderContext, with_dates
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item, Later
 from recollect.events.envelope import datetime_of
@@ -21,7 +21,7 @@ from recollect.projections.text.tokens import estimate_tokens
 
 _DAY_US = 86_400_000_000
 #: Noon of 15 January 1970, a Thursday.
-_NOW = Occasion(now=datetime_of(14 * _DAY_US + _DAY_US // 2))
+_NOW = RenderContext(now=datetime_of(14 * _DAY_US + _DAY_US // 2))
 
 
 def episode(text: str, *, day: int = 0, speaker: str = "Ann") -> Item:
@@ -57,10 +57,10 @@ def entity(name: str) -> Item:
 
 
 def context(
-    items: list[Item], budget_tokens: int = 1_000, *, form: Format = "markdown", occasion: Occasion = _NOW
+    items: list[Item], budget_tokens: int = 1_000, *, form: Format = "markdown", render_context: RenderContext = _NOW
 ) -> str:
-    lines = fit_to_budget(items, budget_tokens, (), occasion)
-    return render(lines, (), form, occasion)
+    lines = fit_to_budget(items, budget_tokens, (), render_context)
+    return render(lines, (), form, render_context)
 
 
 def test_the_context_has_what_is_known_first_then_history_by_time() -> None:
@@ -191,7 +191,7 @@ def test_a_context_that_was_cut_ends_with_the_text() -> None:
 def test_a_context_that_comes_back_in_a_message_is_taken_out() -> None:
     message = f"{context([episode('secret')])}\nWhat do you know?"
     assert strip_recalled(message) == "What do you know?"
-    named = context([episode("secret")], occasion=replace(_NOW, random_part="0123456789ab"))
+    named = context([episode("secret")], render_context=replace(_NOW, random_part="0123456789ab"))
     assert strip_recalled(f"{named}\nWhat do you know?") == "What do you know?"
     assert strip_recalled("What do <b>you</b> know?") == "What do <b>you</b> know?"
 
@@ -259,23 +259,23 @@ def test_of_a_long_message_only_the_sentences_that_match_fill_its_limit() -> Non
     ],
 )
 def test_the_age_of_a_line_is_given_in_days_weeks_months_or_years(days: int, age: str) -> None:
-    occasion = Occasion(now=datetime_of(2_000 * _DAY_US))
-    assert occasion.day_and_age((2_000 - days) * _DAY_US, 0).endswith(f", {age}")
+    render_context = RenderContext(now=datetime_of(2_000 * _DAY_US))
+    assert render_context.day_and_age((2_000 - days) * _DAY_US, 0).endswith(f", {age}")
 
 
 def test_the_same_items_render_to_the_same_bytes_for_a_whole_day() -> None:
     items = [episode("we met last Friday", day=3), entity("Bob")]
     times = (datetime_of(14 * _DAY_US + hours * 3_600_000_000) for hours in (0, 23, 24))
-    morning, evening, tomorrow = (Occasion(now=now) for now in times)
+    morning, evening, tomorrow = (RenderContext(now=now) for now in times)
     forms: tuple[Format, ...] = ("markdown", "json")
     for form in forms:
-        assert context(items, form=form, occasion=morning) == context(items, form=form, occasion=evening)
-        assert context(items, form=form, occasion=morning) != context(items, form=form, occasion=tomorrow)
+        assert context(items, form=form, render_context=morning) == context(items, form=form, render_context=evening)
+        assert context(items, form=form, render_context=morning) != context(items, form=form, render_context=tomorrow)
 
 
 def test_the_preamble_begins_with_the_time_and_says_who_said_what_without_scores() -> None:
-    occasion = Occasion(now=_NOW.now, channel="telegram")
-    lines = context([episode("the lamp is red", day=3)], form="preamble", occasion=occasion).splitlines()
+    render_context = RenderContext(now=_NOW.now, channel="telegram")
+    lines = context([episode("the lamp is red", day=3)], form="preamble", render_context=render_context).splitlines()
     assert lines[1:-1] == [
         "[Current time: 12:00 PM | Thursday, January 15, 1970 | UTC | telegram]",
         "[Potentially relevant memories]",
@@ -330,10 +330,10 @@ def test_dates_that_were_read_before_stand_after_their_words() -> None:
     first = [named("June 1", 151)]
     assert with_dates("June 15, not June 1", _NOW.now, first) == "June 15, not June 1 (1970-06-01)"
     assert with_dates("その二日後に会った", _NOW.now, [named("二日後", 16)]) == "その二日後 (1970-01-17)に会った"
-    occasion = Occasion(now=_NOW.now, dates={("n", "e1"): dates})
+    render_context = RenderContext(now=_NOW.now, dates={("n", "e1"): dates})
     message = replace(episode(text, day=3), namespace="n", source_events=("e1",), id="e1")
-    assert "on the 7th (1970-01-07)" in context([message], occasion=occasion)
-    assert "on the 7th (" not in context([replace(message, namespace="other")], occasion=occasion)
+    assert "on the 7th (1970-01-07)" in context([message], render_context=render_context)
+    assert "on the 7th (" not in context([replace(message, namespace="other")], render_context=render_context)
 
 
 def test_a_fact_says_since_when_it_holds_or_when_it_was_said() -> None:

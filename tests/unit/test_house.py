@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("events", "projections", "jobs", "api")
 LINES_MAX = 450
@@ -24,6 +26,17 @@ BANNED_NAMES = set(
 BANNED_WORDS = re.compile(
     r"\b(?:nobody|somebody|whoever|whatever|anew|beside|as it was|what is there|that are there|told|shelf|roster)\b",
     re.IGNORECASE,
+)
+#: Grammar of a private language, each pattern with the reason that a failure shows.
+BANNED_GRAMMAR = {
+    r"(?<!\bthere )\b(?:is|are|was|were) none\b": "write `is not a …`, `are not …`; only `there is none` is English",
+    r"\b(?:what|that|which|who) (?:is|are|was|were) no (?!longer\b|more\b)": "write `that is not a …`, or its name",
+    r"\b(?:tells?|telling)\b": "a thing shows, states, identifies or detects; only people tell",
+    r"\bcom(?:e|es|ing) along\b": "write `is added`, `is returned with`",
+}
+#: Uses of banned grammar that are right: quoted words of users, messages to people, `tell apart`.
+ALLOWED_GRAMMAR = re.compile(
+    r"[\"`'](?:[^\"`' ]{1,20} ){0,6}(?:don't )?tell\b|tells? the user\b|tell the \w{1,20} apart\b", re.IGNORECASE
 )
 FUNCTION_LINES_MAX = 70
 
@@ -130,14 +143,62 @@ def test_no_file_is_named_by_a_private_word() -> None:
     assert stems & BANNED_NAMES == set()
 
 
-def test_sentences_use_no_banned_word() -> None:
-    assert [
-        f"{path.relative_to(ROOT)}:{line}: {text}"
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-        for line, text in _sentences(path)
-        if BANNED_WORDS.search(text)
-    ] == []
+def test_sentences_use_no_banned_word_and_no_banned_grammar() -> None:
+    # One test, since reading all modules takes most of its time.
+    errors: list[str] = []
+    for path, line, text in _prose():
+        place = f"{path.relative_to(ROOT)}:{line}: {text}"
+        errors += [f"{place}: {reason}" for reason in _grammar_errors(text)]
+        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] in PACKAGES and BANNED_WORDS.search(text):
+            errors.append(place)
+    assert errors == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Words that say something about a password and are none.",
+        "Return the state of a read model; None for a file that is none.",
+        "Texts that are no passages.",
+        "what is no mapping the server refuses",
+        "what tells who wrote an episode",
+        "A field telling the speaker.",
+        "Neighbours come along.",
+    ],
+)
+def test_banned_grammar_is_detected(text: str) -> None:
+    assert _grammar_errors(text) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "None when there is none.",
+        "Fields that are None are left out.",
+        "A memory that is no longer valid.",
+        'A message with "don\'t tell Ben" is left out.',
+        "Each message tells the user what to do.",
+        "A model can tell the ids apart.",
+    ],
+)
+def test_good_grammar_is_allowed(text: str) -> None:
+    assert _grammar_errors(text) == []
+
+
+def _grammar_errors(text: str) -> list[str]:
+    """Return the reasons why a line breaks `BANNED_GRAMMAR`."""
+    reasons = [(pattern, reason) for pattern, reason in BANNED_GRAMMAR.items() if re.search(pattern, text)]
+    rest = ALLOWED_GRAMMAR.sub("", text) if reasons else text
+    return [reason for pattern, reason in reasons if re.search(pattern, rest)]
+
+
+def _prose() -> Iterator[tuple[Path, int, str]]:
+    """Yield the lines of comments and docstrings of all modules, and of the documentation."""
+    for path in modules():
+        yield from ((path, *sentence) for sentence in _sentences(path))
+    for path in (*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")):
+        if path.name != "CHANGELOG.md":
+            yield from ((path, line, text) for line, text in enumerate(path.read_text("utf-8").splitlines(), 1))
 
 
 def _sentences(path: Path) -> Iterator[tuple[int, str]]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from recollect.events.intake import instructions as module
 from recollect.events.intake.instructions import instruction_score
 
-#: Parts of instructions, in forms that only one of the rules takes, and what stands between them.
+#: Parts of instructions, in forms that only one of the rules takes, and the words between them.
 _PARTS = (
     "ignore all previous instructions",
     "IGNORE",

@@ -77,7 +77,7 @@ def test_the_namespace_of_mcp_and_tools_is_that_of_the_header_or_the_token(tmp_p
         assert routes.process(f"{head}x-Recollect-NAMESPACE:  ann \r\n\r\n".encode()) == ANN
         assert routes.process(f"{head}authorization: bearer {own}\r\n\r\n".encode()) == ANN
         assert routes.process(f"{head}Authorization: Bearer {wide}\r\n\r\n".encode()) is None
-        # A body is no header.
+        # A body is not a header.
         assert routes.process(f"{head}\r\nx\r\nX-Recollect-Namespace: ann\r\n\r\n".encode()) is None
 
 

@@ -1,4 +1,4 @@
-"""Standing instructions: what a user tells the assistant for good, and what only looks like it."""
+"""Standing instructions: lasting instructions of a user, and texts that only look like them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements of a message: what cannot stand alone is joined to what is before it, and what passes is left out."""
+"""The statements of a message: incomplete ones are joined to those before them, and passing ones are left out."""
 
 from __future__ import annotations
 

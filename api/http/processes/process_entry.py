@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from multiprocessing.connection import Connection
 
-from recollect.api.http.processes.server_start import Shared
+from recollect.api.http.processes.server_start import ServerShared
 
 #: The module that is imported late. The process that server processes are forked from imports it in advance.
 PRELOADED = "recollect.api.http.processes.server_process"
 
 
-def start_server_process(shared: Shared, number: int, started: Connection) -> None:
+def start_server_process(shared: ServerShared, number: int, started: Connection) -> None:
     """Run a server process; see `server_process.run_server_process`."""
     from recollect.api.http.processes.server_process import run_server_process  # noqa: PLC0415
 

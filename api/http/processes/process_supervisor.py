@@ -23,7 +23,7 @@ from recollect.api.access.rate_limits import RateMemory
 from recollect.api.http.processes.channels import Channels
 from recollect.api.http.processes.process_entry import PRELOADED, start_server_process
 from recollect.api.http.processes.process_table import ProcessTable
-from recollect.api.http.processes.server_start import Shared
+from recollect.api.http.processes.server_start import ServerShared
 from recollect.api.settings import Settings, available_processors
 from recollect.events.errors import StorageError
 
@@ -59,7 +59,7 @@ class ProcessSupervisor:
         configure_log: Callable[[], None],
     ) -> None:
         table = ProcessTable(servers, has_background=has_background)
-        self.shared = Shared(
+        self.shared = ServerShared(
             settings=settings,
             listener=listener,
             table=table,
@@ -125,7 +125,7 @@ class ProcessSupervisor:
 class _Child:
     """One process, and its successors."""
 
-    def __init__(self, shared: Shared, number: int) -> None:
+    def __init__(self, shared: ServerShared, number: int) -> None:
         self._shared, self._number = shared, number
         self._started_at = self._next_start_at = 0.0
         self._delay_seconds = _RESTART_SECONDS

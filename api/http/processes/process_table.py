@@ -1,4 +1,4 @@
-"""Process table: which server processes run, in memory that all of them share."""
+"""Process table: the running server processes, in memory that all of them share."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from recollect.api.http.processes.channels import CONNECTION, METRICS, NEW_EVENT
 from recollect.api.http.processes.connection_mover import ConnectionMover
 from recollect.api.http.processes.namespace_routing import NamespaceRouting
 from recollect.api.http.processes.process_metrics import ProcessMetrics
-from recollect.api.http.processes.server_start import Shared
+from recollect.api.http.processes.server_start import ServerShared
 from recollect.api.http.uvicorn_config import switch_threads_soon, uvicorn_config
 from recollect.api.memory.recollect import Recollect
 from recollect.events.errors import RecollectError
@@ -34,7 +34,7 @@ from recollect.events.errors import RecollectError
 _BACKGROUND_NICE = 5
 
 
-def run_server_process(shared: Shared, number: int, started: Connection) -> None:
+def run_server_process(shared: ServerShared, number: int, started: Connection) -> None:
     """Serve until a signal stops the process, or its parent ends.
 
     Parameters:
@@ -62,7 +62,7 @@ def run_server_process(shared: Shared, number: int, started: Connection) -> None
     server.run(sockets=[] if is_background else [shared.listener])
 
 
-def _open(shared: Shared, number: int, started: Connection) -> tuple[_Server, Recollect]:
+def _open(shared: ServerShared, number: int, started: Connection) -> tuple[_Server, Recollect]:
     """Open the memory, and the server over it."""
     table, settings = shared.table, shared.settings
     switch_threads_soon()
@@ -86,7 +86,7 @@ class _Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        shared: Shared,
+        shared: ServerShared,
         number: int,
         memory: Recollect,
         mover: ConnectionMover,
@@ -134,7 +134,7 @@ class _Server(uvicorn.Server):
         return protocol_class(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
-def _notify(shared: Shared, namespace: str) -> None:
+def _notify(shared: ServerShared, namespace: str) -> None:
     """Notify the background process of new events. A notification that is lost is made up for by its sweep."""
     shared.channels.send(shared.table.operator, NEW_EVENTS, namespace.encode())
 

@@ -1,4 +1,7 @@
-"""Server start: what a server process gets when it starts. It imports little, for the first process."""
+"""Server start: the objects that a server process gets from its supervisor.
+
+It imports no server module: the supervisor never serves requests, and stays small.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from recollect.api.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
-    """What all server processes share."""
+class ServerShared:
+    """Objects that all server processes share."""
 
     settings: Settings
     listener: socket.socket

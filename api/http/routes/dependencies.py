@@ -1,4 +1,4 @@
-"""Dependencies: what FastAPI passes to the routes: the memory, and query parameters that several of them have."""
+"""Dependencies: the objects that FastAPI passes to routes: the memory, and query parameters of several routes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ async def parse_body(model: type[Body], request: Request, *, optional: bool = Fa
     """Return the body of a request as `model`. Any content type is read as JSON, because `curl -d` names a form's.
 
     Parameters:
-        optional: whether an empty body stands for the defaults of all fields.
+        optional: whether an empty body means the defaults of all fields.
 
     Raises:
         InvalidInput: it does not fit `model`. TooLarge: it is over `REQUEST_BYTES_MAX`.

@@ -34,7 +34,7 @@ _RIGHT = "__recollect_right__"
 def allow(
     *scopes: callers.Scope, extent: Extent = "namespace", cost: int = 1, audited: bool = False, live: bool = False
 ) -> Callable[[Endpoint], Endpoint]:
-    """Declare the right that a route needs; the decorator stands under the one of the router.
+    """Declare the right that a route needs; the decorator goes below the router's.
 
     Parameters:
         scopes: the scopes that the caller must have, all of them.

@@ -9,7 +9,7 @@ from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.api.web.viewer_files import viewer_files
 from recollect.events.errors import NotFound
 
-#: A page may load files of this server and nothing else, run no text as code, and stand in no frame.
+#: A page may load files of this server and nothing else, run no text as code, and not be framed.
 _POLICY = (
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"

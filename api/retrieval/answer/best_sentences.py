@@ -33,7 +33,7 @@ class _Outline:
     ends: array[int]
     #: The estimated tokens with the separator.
     tokens: array[int]
-    #: 1 for sentences that the short form of the text lacks; without a short form, for sentences that say something.
+    #: 1 for sentences that the short form of the text lacks; without a short form, for sentences with content.
     is_new: bytes
     #: Sentences that are more than a heading or an opener such as "Certainly!"; all when there are none.
     statements: Sequence[int]
@@ -48,7 +48,7 @@ _cached_outlines: BoundedCache[bytes, _Outline] = BoundedCache(_SENTENCES_MAX, l
 def best_sentences(text: str, short: str | None, words: Collection[str], tokens_max: int) -> str:
     """Return the sentences of `text` with most of `words`, at most `tokens_max` tokens, in order, on one line.
 
-    Of equal ones, those of the short form come first. Headings and openers such as "Certainly!" say nothing.
+    Of equal ones, those of the short form come first. Headings and openers such as "Certainly!" are left out.
 
     Parameters:
         short: the short form of the text.
@@ -64,7 +64,7 @@ def best_sentences(text: str, short: str | None, words: Collection[str], tokens_
             chosen.append(index)
             remaining_tokens -= outline.tokens[index]
     shortened = _SEPARATOR.join(_sentence(text, outline, index) for index in sorted(chosen))
-    # A sentence of unseen signs alone fits, and says nothing.
+    # A sentence of unseen signs alone fits, but shows nothing.
     return shortened or cut_at_word(_sentence(text, outline, best_first[0]), remaining_tokens)
 
 
@@ -78,7 +78,7 @@ def _shared_words(text: str, outline: _Outline, words: Set[str]) -> list[int]:
     """Return the number of `words` that each sentence has."""
     counts = [0] * len(outline.starts)
     if not outline.is_plain:
-        # Unseen signs may stand within a word.
+        # Unseen signs may be within a word.
         return [len(words & content_words(_sentence(text, outline, index))) for index in range(len(counts))]
     folded = text.casefold()
     # Most sentences have none of the words, not even within others.

@@ -20,7 +20,7 @@ def without_orders(item: Item, waiting: frozenset[str]) -> Item:
 
 
 def without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Item]:
-    """Return the items without those that only the events `event_ids` tell, and without what these events ended."""
+    """Return the items without those that only the events `event_ids` state, and without what these events ended."""
     excluded = frozenset(event_ids)
     return [
         replace(item, later=None) if item.later is not None and item.later.source_event in excluded else item
@@ -30,7 +30,7 @@ def without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Ite
 
 
 def without_rules_of_others(context: SearchContext, items: Sequence[Item]) -> list[Item]:
-    """Return the items without the standing instructions of other users than the one who asks."""
+    """Return the items without the standing instructions of users other than the asker."""
     if context.request.shared_rules:
         return [*items]
     speakers = speakers_of(context)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import orjson
 
 from recollect.api.retrieval.answer.best_sentences import best_sentences
-from recollect.api.retrieval.answer.rendered_dates import Occasion, day, month, with_dates
+from recollect.api.retrieval.answer.rendered_dates import RenderContext, day, month, with_dates
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item, Later
 from recollect.events.envelope import rfc3339
@@ -99,7 +99,7 @@ def fit_to_budget(
     items: Sequence[Item],
     budget_tokens: int,
     words: Collection[str],
-    occasion: Occasion,
+    render_context: RenderContext,
     *,
     shares: Mapping[Category, float] = CONTEXT_SHARES,
     line_tokens_max: int | None = None,
@@ -117,7 +117,7 @@ def fit_to_budget(
         line_tokens_max: tokens to which a long message or summary is shortened; None: all are shown whole.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
-    lines = [_line(item, occasion) for item in items]
+    lines = [_line(item, render_context) for item in items]
     if line_tokens_max is not None:
         whole_max = _WHOLE_LINE_FACTOR * line_tokens_max
         lines = [
@@ -179,7 +179,7 @@ def render_within_budget(
     observations: Sequence[str],
     form: Format,
     budget_tokens: int,
-    occasion: Occasion,
+    render_context: RenderContext,
 ) -> tuple[list[Line], str]:
     """Return the lines that fit and the rendered context, which never exceeds the budget including headings.
 
@@ -189,7 +189,7 @@ def render_within_budget(
     observation_tokens = sum(map(estimate_tokens, remaining_observations))
     history_tokens = CONTEXT_SHARES["history"] * budget_tokens
     while fitting or remaining_observations:
-        context = render(fitting, remaining_observations, form, occasion)
+        context = render(fitting, remaining_observations, form, render_context)
         excess_tokens = estimate_tokens(context) - budget_tokens
         if excess_tokens <= 0:
             return fitting, context
@@ -204,16 +204,16 @@ def render_within_budget(
     return [], ""
 
 
-def render(lines: Sequence[Line], observations: Sequence[str], form: Format, occasion: Occasion) -> str:
+def render(lines: Sequence[Line], observations: Sequence[str], form: Format, render_context: RenderContext) -> str:
     """Return the context; empty without lines and observations."""
     if not lines and not observations:
         return ""
-    return _FORMS[form](_beside_later(lines), observations, occasion)
+    return _FORMS[form](_beside_later(lines), observations, render_context)
 
 
-def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
+def _markdown(lines: Sequence[Line], observations: Sequence[str], render_context: RenderContext) -> str:
     """Return the context as Markdown (`000`, section 5)."""
-    parts = [occasion.today_line()]
+    parts = [render_context.today_line()]
     ordered = _in_order(lines)
     recent = [line for line in ordered if "session" in line.item.ranks]
     history = [line for line in ordered if "session" not in line.item.ranks]
@@ -227,7 +227,7 @@ def _markdown(lines: Sequence[Line], observations: Sequence[str], occasion: Occa
     )
     for heading, texts in sections:
         parts += [heading, *texts] if texts else []
-    return fence(parts, occasion.random_part)
+    return fence(parts, render_context.random_part)
 
 
 def _texts(lines: Sequence[Line], *categories: Category) -> list[str]:
@@ -235,33 +235,33 @@ def _texts(lines: Sequence[Line], *categories: Category) -> list[str]:
     return [line.text for line in lines if line.category in categories]
 
 
-def _preamble(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
+def _preamble(lines: Sequence[Line], observations: Sequence[str], render_context: RenderContext) -> str:
     """Return the context as a preamble: time, observations, recent memories, potentially relevant memories (`002`)."""
-    parts = [occasion.time_line()]
+    parts = [render_context.time_line()]
     if observations:
         parts += ["[Conversation observations: compressed context from earlier in this conversation]"]
         parts += [f"- {single_line(text)}" for text in observations]
     standing = [line for line in _in_order(lines) if {"profile", "recent", "session"} & line.item.ranks.keys()]
     if standing:
         parts += ["[Recent memories: use these for context, pattern recognition, and continuity]"]
-        parts += [_preamble_line(line, occasion) for line in standing]
+        parts += [_preamble_line(line, render_context) for line in standing]
     relevant = [line for line in lines if line not in standing]
     if relevant:
         parts += ["[Potentially relevant memories]"]
-        parts += [_preamble_line(line, occasion) for line in relevant]
-    return fence(parts, occasion.random_part)
+        parts += [_preamble_line(line, render_context) for line in relevant]
+    return fence(parts, render_context.random_part)
 
 
-def _preamble_line(line: Line, occasion: Occasion) -> str:
+def _preamble_line(line: Line, render_context: RenderContext) -> str:
     """Return a line of the preamble: when, what kind of memory, who said it; no score, which says how it was found."""
     item = line.item
     kind = item.kind if item.kind != "episode" else "message" if item.source_events == (item.id,) else "summary"
     speaker = f"{single_line(item.speaker)}: " if item.speaker else ""
-    when = "" if item.is_undated else f"[{occasion.day_and_age(item.occurred_at_us, item.utc_offset)}] "
+    when = "" if item.is_undated else f"[{render_context.day_and_age(item.occurred_at_us, item.utc_offset)}] "
     return f"- {when}({kind}) {speaker}{line.body}"
 
 
-def _json(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion) -> str:
+def _json(lines: Sequence[Line], observations: Sequence[str], render_context: RenderContext) -> str:
     """Return the context as JSON."""
     items = [
         {
@@ -270,7 +270,7 @@ def _json(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion
             "when": None if line.item.is_undated else rfc3339(line.item.occurred_at_us, line.item.utc_offset),
             "day": None
             if line.item.is_undated
-            else occasion.day_and_age(line.item.occurred_at_us, line.item.utc_offset),
+            else render_context.day_and_age(line.item.occurred_at_us, line.item.utc_offset),
             "speaker": None if line.item.speaker is None else single_line(line.item.speaker),
             "text": line.body,
             "sources": line.item.source_events,
@@ -280,11 +280,11 @@ def _json(lines: Sequence[Line], observations: Sequence[str], occasion: Occasion
     content = {
         "items": items,
         "observations": [single_line(text) for text in observations],
-        "today": occasion.today_line(),
+        "today": render_context.today_line(),
     }
     # A JSON reader gives the signs back; a reader of the text sees no tag but those of the fence.
     encoded = orjson.dumps(content).decode().replace("<", "\\u003c").replace(">", "\\u003e")
-    return fence([encoded], occasion.random_part)
+    return fence([encoded], render_context.random_part)
 
 
 _FORMS = {"markdown": _markdown, "preamble": _preamble, "json": _json}
@@ -309,12 +309,13 @@ def _in_order(lines: Sequence[Line]) -> list[Line]:
     return sorted(lines, key=place)
 
 
-def _line(item: Item, occasion: Occasion) -> Line:
+def _line(item: Item, render_context: RenderContext) -> Line:
     """Return the line of an item."""
     prefix = "- "
     if item.kind == "episode":
-        prefix = f"- [{occasion.day_and_age(item.occurred_at_us, item.utc_offset)}] {single_line(item.speaker or '')}: "
-    dates = occasion.dates_of(item.namespace, item.source_events[:DATED_SOURCES_MAX])
+        day = render_context.day_and_age(item.occurred_at_us, item.utc_offset)
+        prefix = f"- [{day}] {single_line(item.speaker or '')}: "
+    dates = render_context.dates_of(item.namespace, item.source_events[:DATED_SOURCES_MAX])
     return Line(item, category_of(item), prefix, f"{single_line(item.text)}{_notes(item)}", dates)
 
 

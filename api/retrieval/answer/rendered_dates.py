@@ -39,8 +39,8 @@ NamedDates = Mapping[tuple[str, str], Sequence[NamedDate]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Occasion:
-    """When a context is rendered, and where."""
+class RenderContext:
+    """The time, channel, fence tag and named dates with which a context is rendered."""
 
     #: The time of the query, in the zone of the asker.
     now: datetime
@@ -184,7 +184,7 @@ def _insertion(text: str, end: int, words: str, date: Candidate, sent_at: dateti
 
 
 def _is_today(date: Candidate, sent_at: datetime) -> bool:
-    """Return whether a date is the day of its message, which stands before the message anyway."""
+    """Return whether a date is the day of its message, which is shown before the message anyway."""
     return date.end - date.start <= timedelta(days=1) and date.start <= sent_at < date.end
 
 

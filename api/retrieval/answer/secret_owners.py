@@ -1,4 +1,4 @@
-"""Secret owners: tells whether the user who asks is the one who stated an item, for PINs and codes."""
+"""Secret owners: checks whether the asker stated an item, for PINs and codes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _UNNAMED = "user"
 class SecretOwners:
     """The users of a namespace, and who of them asks.
 
-    In a namespace of one user everything is that user's. With several, a secret is shown to the user alone who stated
-    it; without the name of who asks, to no user. Documents belong to all users.
+    In a namespace of one user everything is that user's. With several, a secret is shown only to the user who stated
+    it; without the name of the asker, to no user. Documents belong to all users.
     """
 
     def __init__(self, context: SearchContext) -> None:
         self._context = context
-        # The session alone does not tell who asks: several users may speak in it.
+        # The session alone does not identify the asker: several users may speak in it.
         self._asker = normalised(context.request.speaker or "")
 
     @cached_property
     def is_alone(self) -> bool:
-        """Return whether the namespace has no other user than the one who asks."""
+        """Return whether the namespace has no user other than the asker."""
         return not speakers_of(self._context).several
 
     def owns(self, item: Item) -> bool:

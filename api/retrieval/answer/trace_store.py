@@ -177,7 +177,7 @@ def remove_old_traces(folder: Path, before_us: int) -> int:
         StorageError: the folder cannot be written.
     """
     with storage_errors(folder):
-        # The first line of each file tells: traces are written in their order.
+        # The first line of each file is enough: traces are written in their order.
         if not any(_begins_before(file, before_us) for file in trace_files(folder)):
             return 0
         with file_lock(folder / _REMOVAL_LOCK):

@@ -28,10 +28,10 @@ _cached_secrets: BoundedCache[bytes, Sequence[Secret]] = BoundedCache(_TEXTS_MAX
 class SecretFilter:
     """Hides the secrets of one namespace's texts that its policies, or the query, do not allow to be shown.
 
-    A secret must not come along with something else: who asks about a day at the bank is not shown the PIN of that day.
+    A secret is shown only when it is asked for: a question about a day at the bank does not show the PIN of that day.
 
     Parameters:
-        owns: whether the one who asks is the one who stated an item; None: everyone may ask.
+        owns: returns whether the asker stated an item; None: everyone may ask.
     """
 
     def __init__(self, policies: SecretPolicies, query: str, *, owns: Callable[[Item], bool] | None = None) -> None:
@@ -47,7 +47,7 @@ class SecretFilter:
         """Return a text with marks in place of the secrets that are not shown.
 
         Parameters:
-            is_own: returns whether the one who asks stated it; asked only of a text with secrets.
+            is_own: returns whether the asker stated it; called only for a text with secrets.
         """
         if not (self._redacted or self._hidden):
             return text

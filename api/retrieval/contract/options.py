@@ -9,7 +9,7 @@ from typing import TypedDict
 from recollect.api.as_of import AsOf
 from recollect.api.retrieval.contract.request import Format, Kind, Mode, Ranking
 
-#: A value of metadata, or several of which a memory has one.
+#: A value of metadata, or several values to match any of.
 _MetadataOption = str | int | float | bool | Sequence[str | int | float | bool | None] | None
 
 

@@ -1,6 +1,6 @@
-"""Asked time: what of a memory belongs to the time that a question asks about.
+"""Asked time: selects the memories of the time that a question asks about.
 
-Of a time are the messages said in it, those that name a date in it, and the facts that held in it. A question that is
+These are the messages said in it, those that name a date in it, and the facts that held in it. A question that is
 about nothing but a time gets these alone; one about a thing at a time also gets what was said right before and in the
 weeks after it, as long as there is anything of that time. Without that, it gets the messages that state a time around
 it, such as `from 2016 to 2020`, and the facts that held then, or nothing.
@@ -31,11 +31,11 @@ from recollect.projections.text.words import WORD
 
 #: The reason of a result without items: nothing that memory has is of the time asked for.
 NO_MEMORY_OF_TIME = "no memory of that time"
-#: Characters of a question about a time, and words that may stand before it, such as a greeting.
+#: Characters of a question about a time, and words that may precede it, such as a greeting.
 _QUESTION_CHARS_MAX = 300
 _GREETING_WORDS = 4
-#: The longest date that may tell of a shorter time within it, in days, by the length of that time: `this year I read
-#: four books` does not tell what was done on one of its days. A time with both of its ends may be of any length.
+#: The longest date that may answer for a shorter time within it, in days, by the length of that time: `this year I read
+#: four books` does not state what was done on one of its days. A time with both of its ends may be of any length.
 _AROUND_DAYS = ((7, 62), (92, 184), (36_525, 3_660))
 #: Probability from which words of a message mean a date.
 _DATE_MIN = 0.5
@@ -44,9 +44,9 @@ _AFTER_MEMORY_US = 90 * DAY_US
 #: A question for how a time was, and facts of before that its answer has.
 _HOW_WAS = re.compile(r"\b(?:how (?:was|were|is|did)|wie (?:war|ist|lief)|cómo (?:fue|estuvo)|comment était)\b", re.I)
 _LASTING_MAX = 3
-#: The types of knowledge that lasts, unlike an event; None: what is no fact.
+#: The types of knowledge that lasts, unlike an event; None: items that are not facts.
 _LASTING = (None, "fact")
-#: Messages that name a weekday, of which those about a habit are wanted, newest first.
+#: Messages that name a weekday and are searched for habits, newest first.
 _HABITS_READ = 200
 _HABIT = r"\b(?:every|each|mon(?=days)|tues(?=days)|wednes(?=days)|thurs(?=days)|fri(?=days)|satur(?=days)|sun(?=days))"
 _is_habit = re.compile(_HABIT, re.IGNORECASE).search
@@ -118,7 +118,7 @@ def answering_mask(context: SearchContext, scope: TimeRange, of_time: Mask, allo
 
 
 def _telling_of(context: SearchContext, scope: TimeRange) -> Mask:
-    """Return the mask of the episodes that tell of a time which none is of: in a longer time, or as what held then."""
+    """Return the mask of the episodes about a longer time around an asked one, or about what held in it."""
     episodes = context.snapshot.episodes
     facts = [item for item in context.index.knowledge.items if context.query.has_topic and item.memory_type == "fact"]
     lasting = {id for item in facts for id in item.source_events}

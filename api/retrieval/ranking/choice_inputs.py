@@ -1,4 +1,4 @@
-"""Choice inputs: what the choice model reads of a query and of its first candidates."""
+"""Choice inputs: the features of a query and of its first candidates that the choice model reads."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _features(ranked: RankedEpisodes, chosen: Ints, places: Ints) -> Vector:
     return np.nan_to_num(np.concatenate([ranked.matrix[chosen], own], axis=1).astype(np.float32), posinf=0, neginf=0)
 
 
-#: The score behind the first of what is no candidate.
+#: The score distance from the first candidate of a place without a candidate.
 _FAR = 8.0
 
 

@@ -19,7 +19,7 @@ from recollect.projections.embeddings.token_codes import Vector
 _HEADS = 4
 #: Standardised features are limited to this many standard deviations, as in the training.
 _FEATURE_MAX = 6.0
-#: The logit of what is no candidate.
+#: The logit of places without a candidate.
 _NONE = -12.0
 Weights = Mapping[str, Vector]
 

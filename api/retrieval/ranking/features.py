@@ -106,7 +106,7 @@ _WORD_COUNT = 16
 #: Layout of `EpisodeArrays.text_flags`: bits 0 to 15 the flags, from 16 on the computed flags, from 32 on the words.
 _COMPUTED_SHIFT = 16
 _WORDS_SHIFT = 32
-#: Types that many texts have that are no answer; each is a feature of its own.
+#: Types that many texts have without being an answer; each is a separate feature.
 _LOOSE_TYPES = AnswerType.PLACE | AnswerType.REASON
 #: The first bit of the answer types.
 _TYPES_SHIFT = 7
@@ -127,7 +127,7 @@ class SearchSignals:
     #: Masks of the episodes within, and near, the time ranges of the query; None without time ranges.
     in_span: Mask | None
     near_span: Mask | None
-    #: Whether the query asks about a time of which there is no episode.
+    #: Whether the query asks about a time without episodes.
     is_time_empty: bool
     #: The episodes whose text names a date within a time range of the query: the probability that it does by version.
     naming_span: Mapping[int, float]
@@ -291,7 +291,7 @@ def _best_among(sessions: SmallInts, values: Vector) -> Vector:
 def _best_before(arrays: EpisodeArrays, rows: Ints, values: Vector) -> Vector:
     """Return the highest value of the turns before each candidate in its session, at most `_TURNS_BEFORE`.
 
-    An answer often stands one or two turns after the words that the question uses.
+    An answer is often one or two turns after the words that the question uses.
     """
     best = np.zeros(len(rows), np.float32)
     for distance in range(1, _TURNS_BEFORE + 1):

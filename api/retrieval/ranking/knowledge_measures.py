@@ -1,4 +1,4 @@
-"""Knowledge measures: what is measured of each knowledge item for a query.
+"""Knowledge measures: the features of each knowledge item for a query.
 
 - by vector: `near`, how far its cosine is above unrelated statements; `distinct`, the same where it also stands out
   among the items; `closest`, the distance to the nearest item of its kind;
@@ -30,7 +30,7 @@ from recollect.projections.text.names import mentioned_names
 #: Cosines from this many standard deviations above unrelated statements on count as a match by vector, and how many.
 _DEVIATIONS_MIN = 2.0
 _NEAREST_MAX = 20
-#: The deviations that the measures of an item range over: more say nothing more.
+#: The deviations that the measures of an item range over: larger ones make no difference.
 _DEVIATIONS_MAX = 8.0
 #: Kinds whose items compete to answer a question.
 KIND_GROUPS = (
@@ -156,7 +156,7 @@ def title_shares(knowledge: KnowledgeIndex, stems: frozenset[str]) -> Vector:
 def own_items(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
     """Return 1 for the items about a person that the query is about, else 0, shape (items,).
 
-    A question in the first person is about the one who asks; about all speakers, when the request does not say who.
+    A question in the first person is about the asker; about all speakers, when the request does not say who.
     """
     people = frozenset[Node](context.query.participants or context.query.askers)
     if not people and is_first_person(context.query.question):
@@ -179,7 +179,7 @@ def sought_items(context: SearchContext, knowledge: KnowledgeIndex) -> Vector:
 def stranger_shares(context: SearchContext, knowledge: KnowledgeIndex, columns: Mapping[str, Vector]) -> Vector:
     """Return the share of the names in a query that an item about an entity does not have, shape (items,).
 
-    A question about a person whom the memory does not know is no question about another one.
+    A question about a person whom the memory does not know is not a question about another one.
     """
     names = mentioned_names(context.query.question[:NAMED_CHARS_MAX], ())
     names = [name for name in names if name.casefold() not in context.query.participant_names]

@@ -37,7 +37,7 @@ class DistinctEpisodes(NamedTuple):
     older_ids: Sequence[tuple[str, ...]]
 
     def where(self, mask: Mask) -> DistinctEpisodes:
-        """Return the ones that `mask` selects."""
+        """Return the texts that `mask` selects."""
         ids = [ids for ids, selected in zip(self.older_ids, mask.tolist(), strict=True) if selected]
         return DistinctEpisodes(self.positions[mask], self.candidates[mask], ids)
 

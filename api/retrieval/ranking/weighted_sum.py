@@ -28,7 +28,7 @@ LISTS: Mapping[Ranking, tuple[str, ...] | None] = {
 #: K of reciprocal ranks, in the rankings `rrf`, `seeds`, `keyword` and `semantic`: damps the lead of first places
 #: (Cormack, Clarke and Büttcher 2009: 60).
 _RECIPROCAL_RANK_K = 60
-#: Lists that only add candidates; their order is no sign of relevance.
+#: Lists that only add candidates; their order is not a sign of relevance.
 _UNRANKED = frozenset(("recent",))
 
 #: The weights for a query without a topic, such as "what do you know about me?": what the user said that is important.

@@ -20,7 +20,7 @@ _CONFIDENCE_MIN = 0.3
 _CO_MENTION_STRENGTH = 0.35
 #: Entities reached in all.
 _ENTITIES_MAX = 40
-#: Episodes read for each entity, newest first. An entity that more episodes name is no sign of relevance.
+#: Episodes read for each entity, newest first. An entity that more episodes name is not a sign of relevance.
 _EPISODES_MAX = 500
 #: Entities that the same episodes name as an entity of the query, without a relationship.
 _CO_MENTIONS_MAX = 5

@@ -64,7 +64,7 @@ def keyword_scores(
 
     Parameters:
         excluded: versions of episodes that count as if they were not there. A message that is searched for has all its
-            words itself, which tells nothing about the rest of memory.
+            words itself, which does not show what the rest of memory has.
         german: whether the words get German stems as well.
     """
     episodes = index.episodes
@@ -161,7 +161,7 @@ def _score(
         total += weight
         matched += weight * bool(len(match.rows))
     if count:
-        # Episodes without a session share one row of `sessions`, which is no session.
+        # Episodes without a session share one row of `sessions`, which is not a session.
         session_scores[episodes.sessionless] = 0
         session = session_scores[episodes.sessions]
     return KeywordScores(

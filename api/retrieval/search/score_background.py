@@ -52,7 +52,7 @@ _STATEMENTS = (
     "The bakery stopped making poppy seed rolls",
     "user saw a fox cross the garden",
 )
-#: The smallest standard deviation of the scores, so that a model that sees no difference makes none stand out.
+#: The smallest standard deviation of the scores, so that no score stands out of a model that sees no difference.
 _DEVIATION_MIN = 0.02
 
 

@@ -41,7 +41,7 @@ class SearchContext:
     log: EventLog
     budget: TimeBudget
     settings: RetrievalSettings
-    #: The memories that the one who asks must not be shown.
+    #: The memories that the asker must not be shown.
     hidden: HiddenMemories = NOTHING_HIDDEN
 
     @property

@@ -74,7 +74,7 @@ _CHARS_MAX = 1_000
 
 
 def expected_answer(question: str) -> AnswerType:
-    """Return the types of answers that a question asks for; none when its wording tells none."""
+    """Return the types of answers that a question asks for; empty when its wording shows none."""
     return AnswerType(sum(kind for kind, pattern in _QUESTION_PATTERNS.items() if pattern.search(question)))
 
 

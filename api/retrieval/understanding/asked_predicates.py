@@ -1,4 +1,4 @@
-"""Asked predicates: tells which facts answer a question by its wording, such as `lives in` for "where does she live?".
+"""Asked predicates: the predicates that a question asks for, such as `lives in` for "where does she live?".
 
 Only what most people ask of each other has words here. A fact with another predicate is asked for when the question has
 all words of the predicate: `shoe size is`.
@@ -72,7 +72,7 @@ CHARS_MAX = 200
 
 
 def asks_about_speaker(question: str, predicate: str) -> bool:
-    """Return whether a question asks for a predicate of who asks it: `what is my job`, `where do I live`."""
+    """Return whether a question asks for a predicate of the asker: `what is my job`, `where do I live`."""
     if len(question) > CHARS_MAX:
         return False
     name = canonical(predicate)

@@ -1,4 +1,4 @@
-"""Asks memory: a logit that tells whether a message asks for what is remembered, or for general knowledge.
+"""Asks memory: a logit of whether a message asks for what is remembered, or for general knowledge.
 
 `when did i last change the oil` does, `how often should you change engine oil` does not. By words and by embedding.
 Trained by `ops/train/relevance`, whose README is the model card.

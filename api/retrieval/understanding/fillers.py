@@ -1,4 +1,4 @@
-"""Fillers: recognises messages that say nothing to search for, and names that only address someone."""
+"""Fillers: recognises messages without words to search for, and names that only address someone."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def is_greeting(text: str, names: Collection[str] = ()) -> bool:
 
 
 def addressed_names(text: str) -> frozenset[str]:
-    """Return the words of `text`, case-folded, that stand only where a message addresses someone.
+    """Return the words of `text`, case-folded, that are only used to address someone.
 
     Not all of them are names: "great pizza!" has the form of "great, Bob!".
     """

@@ -1,4 +1,4 @@
-"""Meal requests: tells the questions whose answer is something to eat."""
+"""Meal requests: recognises the questions whose answer is something to eat."""
 
 from __future__ import annotations
 

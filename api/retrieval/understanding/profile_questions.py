@@ -1,4 +1,4 @@
-"""Profile questions: tells whether a question asks for what memory knows of its asker: `what do u know abt me`.
+"""Profile questions: detects whether a question asks for what memory knows of its asker: `what do u know abt me`.
 
 A logit over the words of the question and their parts; `ops/train/profile_questions` learns it.
 """

@@ -99,7 +99,7 @@ class Query:
     without_topic: bool
     #: The capitalised words of the query after its first word, case-folded: mostly names.
     names: frozenset[str]
-    #: Who says "I" in the query: the ids of the one who asks, and the names, case-folded. Empty: it says no "I", or the
+    #: Who says "I" in the query: the ids of the asker, and the names, case-folded. Empty: it says no "I", or the
     #: one who asks is not named or is the only user.
     askers: tuple[int, ...] = ()
     asker_names: frozenset[str] = frozenset()
@@ -203,7 +203,7 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
     has_topic = bool(topic_words)
     if read.language is not None and has_topic:
         has_topic = names_topic(read.language, _without_dates(question, dates), topic)
-    # What stands around a date is read in English; without a topic, a question in any language is about its date.
+    # The words around a date are read in English; without a topic, a question in any language is about its date.
     scope = times.whole_scope if not has_topic else times.scope if read.language is None else None
     return Query(
         question=question,

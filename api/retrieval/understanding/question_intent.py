@@ -1,6 +1,6 @@
 """Question intent: classifies a question by its wording: time, count, list, recall, overview, procedure, preference.
 
-It also tells what is not asked of a memory: small talk, and tasks such as a translation or a calculation.
+It also recognises what is not asked of a memory: small talk, and tasks such as a translation or a calculation.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _PREFERENCE = re.compile(
     r"help me (?:choose|pick))\b",
     re.I,
 )
-#: Requests to remember; "I can still remember the smell" is none, and "remember that …" asks to store something.
+#: Requests to remember; not "I can still remember the smell", nor "remember that …", which asks to store something.
 _REMEMBER = re.compile(
     r"\b(?:do|can|could|did|don'?t|will) you (?:still |also |even )?(?:remember|recall)\b|"
     r"(?:^|[.!?,\n]\s?)(?:and |so |but |hey |hi )?(?:remember|recall) "
@@ -148,7 +148,7 @@ class QuestionIntent:
     count: bool
     #: The answer has a number, though none is counted: a price, a size, a code.
     figure: bool
-    #: The types of the answer, as far as the wording tells.
+    #: The types of the answer, as far as the wording shows them.
     answer: AnswerType
     #: The answer is a name.
     name: bool
@@ -283,7 +283,7 @@ _REQUEST_CHARS_MAX = 120
 _CAPITALISED = re.compile(r"(?<=[\w,;:'’\"(] )[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω][\w-]++")
 #: Characters of a text that are searched for names.
 _NAME_CHARS_MAX = 1_000
-#: Capitalised words that are no names.
+#: Capitalised words that are not names.
 _NO_NAMES = frozenset(("i", "i'm", "i've", "i'll", "i'd"))
 
 

@@ -27,7 +27,7 @@ labelled_chats: Any = import_module("labelled_chats")
 
 _FOLDER = Path(__file__).parent / "labels"
 _TRAIN = Path(__file__).parents[1]
-#: Conversations whose numbers and words are no codes, but for those of `conversation-codes.json`.
+#: Conversations whose numbers and words are not codes, but for those of `conversation-codes.json`.
 _CONVERSATIONS = ("relevance/chats", "changes/slips", "changes/held-out-slips", "changes/held-out-chats")
 #: Examples that an input occurs in, at least.
 _COUNT_MIN = 2

@@ -35,7 +35,7 @@ _FILES = (("own", ("questions", "rest")), ("words", ("word-questions",)))
 _OTHERS = 6
 #: Questions of conversations that may ask for a code.
 _ASKS_CODE = re.compile(r"code|pin|combin|passw|number|key", re.IGNORECASE)
-#: Share of the questions with a word, from which on it says nothing about a thing.
+#: Share of the questions with a word, above which the word identifies no thing.
 _COMMON_SHARE = 0.012
 _PENALTY, _COUNT_MIN = 0.5, 3
 _THRESHOLDS = (0.4, 0.5, 0.6, 0.7, 0.8)

@@ -1,4 +1,4 @@
-"""Encoder of dates: trains what the default embedding model needs so that its vectors tell which time words mean.
+"""Encoder of dates: trains what the default embedding model needs so that its vectors show which time words mean.
 
 An adapter of the model (`adapters.py`) is learned together with the logit of `date_reading.py`: the weights of the
 cues, and those of the mean vector of the expression's tokens and of the vector of its surroundings.

@@ -16,7 +16,7 @@ from recollect.projections.text.date_reading import Window, all_cues, features_o
 from recollect.projections.text.earlier_days import follow
 
 Matrix = NDArray[np.float64]
-#: Weight of an expression that a completely labelled text has no label for: it is no date.
+#: Weight of an expression that a completely labelled text has no label for: it is not a date.
 _UNLABELLED_WEIGHT = 0.5
 #: Days between the beginnings and the ends of two ranges that mean the same.
 _NEAR_DAYS = 4

@@ -22,7 +22,7 @@ class Label(NamedTuple):
 
     start: int
     end: int
-    #: Whether a reader of the text would be sure; `none`: it is no date; `yearless`: a date of every year.
+    #: Whether a reader of the text would be sure; `none`: it is not a date; `yearless`: a date of every year.
     what: Literal["sure", "unsure", "none", "yearless"]
     #: The ranges that are right: first day and last day.
     ranges: tuple[tuple[date, date], ...] = ()

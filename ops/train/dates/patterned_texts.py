@@ -18,7 +18,7 @@ _FRAMES = Path(__file__).parent / "frames.txt"
 _SEED = 11
 #: Sentences of an English frame, and of one of another language, which has fewer frames.
 _SENTENCES, _SENTENCES_OTHER = 5, 6
-#: Mean distance of a date without a year from its telling, in days, and the longest: further ones are told with a year.
+#: Mean distance of a date without a year from its message, in days, and the longest: further ones have a year.
 _DAYS_MEAN, _DAYS_MAX = 70, 290
 #: Prepositions of a weekday, of a day and of a month, and the form of a day; {0} is the day, {1} the month.
 _FORMS = {

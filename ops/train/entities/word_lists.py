@@ -42,7 +42,7 @@ _REGIONS = """
 #: Times that a word occurs in lower case in texts with capitals to be common, and the share of all its occurrences.
 _COUNT_MIN = 2
 _LOWER_SHARE = 0.5
-#: Languages, which are no names.
+#: Languages, which are not names.
 _LANGUAGES = """
     english german french spanish portuguese italian dutch russian polish ukrainian czech swedish norwegian danish
     finnish greek turkish arabic hebrew hindi urdu bengali chinese mandarin cantonese japanese korean vietnamese thai

@@ -39,7 +39,7 @@ def labelled(pattern: str) -> list[tuple[str, bool]]:
 
 
 def chat_questions() -> list[tuple[str, bool]]:
-    """Return the questions of our conversations that are no overviews: none of them asks for a profile."""
+    """Return the questions of our conversations that are not overviews: none of them asks for a profile."""
     queries = {asked.query for chat in labelled_chats.read_chats() for asked in chat.asked}
     return [(query, False) for query in sorted(queries) if _OVERVIEW.search(query) is None]
 

@@ -81,7 +81,7 @@ class Examples:
         self.labels: dict[str, list[int]] = {head: [] for head in HEADS}
         #: The columns of the classes that the labels allow.
         self.allowed: list[NDArray[np.bool_]] = []
-        #: Whether nothing is known of the clause but that it is no rule.
+        #: Whether nothing is known of the clause but that it is not a rule.
         self.is_drawn: list[bool] = []
         self.texts: list[str] = []
         for place, sentence in enumerate(sentences):

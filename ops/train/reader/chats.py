@@ -1,4 +1,4 @@
-"""Chats: what the reader keeps of whole conversations, in which most messages say nothing that lasts.
+"""Chats: what the reader keeps of whole conversations, in which most messages have nothing that lasts.
 
     OMP_NUM_THREADS=1 .venv/bin/python ops/train/reader/chats.py
 

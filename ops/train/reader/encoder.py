@@ -1,4 +1,4 @@
-"""Encoder of the reader: trains what the default embedding model needs so that its vectors tell what a clause does.
+"""Encoder of the reader: trains what the default embedding model needs so that its vectors show what a clause does.
 
 An adapter of the model (`adapters.py`) is learned together with the heads of the reader: a linear layer over the mean
 of the clause's token vectors and the vector of its sentence.

@@ -1,8 +1,8 @@
 """Label files: reads the labelled sentences that the statement reader is trained and scored on.
 
 `labels/` has sentences one by one. `chat-labels/` names in the chats of `ops/train/relevance` each clause that is worth
-keeping (K), ends or changes something (E), is an instruction that stands (R), withdraws one (W), or only sounds like
-one of these (J); `?`: the person who labelled it doubts. All other clauses of these chats are none.
+keeping (K), ends or changes something (E), is a standing instruction (R), withdraws one (W), or only sounds like
+one of these (J); `?`: the labeller was not sure. All other clauses of these chats have no label.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BARRED = {
     "no order": ("rules", "unrules", "forgets"),
     "some": ("none",),
 }
-#: Labels of other models that say something of acts and changes.
+#: Labels of other models, which are used for acts and changes.
 _REQUESTS = Path(__file__).parents[1] / "forgetting"
 _CHANGES = Path(__file__).parents[1] / "changes"
 #: The acts of the letters of `rules-*.txt`.
@@ -104,7 +104,7 @@ def labelled_sentences(origin: str = "") -> Iterator[LabelledSentence]:
 
 
 def drawn_sentences() -> Iterator[LabelledSentence]:
-    """Yield sentences of the given conversations that are no rules, by a fixed draw; none without the conversations."""
+    """Yield sentences of the given conversations, if any, that are not rules, by a fixed draw."""
     for path in sorted(DATA.rglob("*.jsonl")) + sorted(DATA.glob("*-*.json")):
         to = "assistant" if path.name.startswith(("beam", "realmem")) else "person"
         texts = _texts(path.name)
@@ -120,7 +120,7 @@ def drawn_sentences() -> Iterator[LabelledSentence]:
 
 
 def requests() -> Iterator[LabelledSentence]:
-    """Yield the requests to forget of `ops/train/forgetting`, and the sentences that are none."""
+    """Yield the requests to forget of `ops/train/forgetting`, and the sentences that are not requests."""
     for path in sorted(_REQUESTS.glob("labels-*.jsonl")):
         voice = HELD_OUT if path.stem.endswith("heldout") else ""
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -186,7 +186,7 @@ def is_held_out(voice: str) -> bool:
 
 
 def chat_sentences() -> Iterator[LabelledSentence]:
-    """Yield the sentences of people in the labelled chats; a clause of which the labels doubt is no part."""
+    """Yield the sentences of people in the labelled chats; without clauses with a doubtful label."""
     labels = chat_labels()
     for chat in chats():
         for event in chat.events:

@@ -70,7 +70,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         read = samples(arguments.cache, arguments.given, Path(folder))
-    # A question whose evidence is no candidate teaches nothing about candidates.
+    # A question whose evidence is not a candidate teaches nothing about candidates.
     usable = [sample for sample in read if len(sample.gold) > 1]
     training = [sample for sample in usable if not is_held_out(sample.set_name, sample.chat)]
     lines = _embedded_lines()

@@ -25,7 +25,7 @@ _HEADS, _LAYERS = 4, 2
 _DROPOUT = 0.15
 _BATCH, _EPOCHS, _RATE, _DECAY = 32, 5, 1.5e-3, 0.02
 _FEATURE_MAX = 6.0
-#: The logit of what is no candidate.
+#: The logit of places without a candidate.
 _NONE = -12.0
 #: The weight of a sample by set: FriendsQA is another kind of talk, with many questions.
 _SET_WEIGHTS = {"friendsqa": 0.5, "beam": 1.5, "crops": 1.2}

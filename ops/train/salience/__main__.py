@@ -34,7 +34,7 @@ label_files: Any = import_module("label_files")
 linear_model: Any = import_module("sklearn.linear_model")
 
 _LABELS = Path(__file__).parent / "labels"
-#: What is passing and what is no claim of its writer is both left out.
+#: Passing statements, and those that are not claims of their writer, are left out.
 _LETTERS = {"g": "good", "c": "context", "t": "passing", "w": "passing"}
 #: Inverse strength of the penalty: of .02, .05 and .15 the best by the training chats.
 _C = 0.05
@@ -50,7 +50,7 @@ class Example(NamedTuple):
 
     inputs: NDArray[np.float64]
     label: str
-    #: Whether something stands before it in its message, to which it can be joined.
+    #: Whether its message has a sentence before it, to which it can be joined.
     follows: bool
 
 
