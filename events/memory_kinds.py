@@ -23,6 +23,8 @@ class MemoryKind:
     list_name: str
     #: Its memory layer; None: no retrieval returns it.
     layer: Layer | None
+    #: The event by which a program states what it knows of this kind; None: there is none, or it is content to read.
+    event_type: str | None = None
     #: The letter of the ids of what jobs extract: ``<event id>#f0``; None: jobs extract none under an id.
     id_letter: str | None = None
     #: Whether its table has a status, a pin and source events, which forgetting, pinning and erasure change.
@@ -50,6 +52,7 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         name="fact",
         list_name="facts",
         layer="conversational",
+        event_type="fact.stated",
         id_letter="f",
         has_status=True,
         has_timeline=True,
@@ -62,6 +65,7 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         name="preference",
         list_name="preferences",
         layer="proactive",
+        event_type="preference.stated",
         id_letter="p",
         has_status=True,
         has_timeline=True,
@@ -74,6 +78,7 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         name="procedure",
         list_name="procedures",
         layer="procedural",
+        event_type="procedure.recorded",
         id_letter="w",
         has_status=True,
         can_be_pinned=True,
@@ -85,6 +90,7 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         name="relationship",
         list_name="relationships",
         layer="conversational",
+        event_type="relationship.stated",
         id_letter="l",
         has_status=True,
         can_be_pinned=True,
@@ -102,6 +108,7 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         name="entity",
         list_name="entities",
         layer="conversational",
+        event_type="entity.described",
         editable=("text", "description", "type", "aliases", "importance", "metadata"),
     ),
 )
@@ -111,3 +118,5 @@ OTHER_LISTS = ("dates", "forgotten", "questions", "sessions")
 TABLES_WITH_STATUS = tuple(kind.list_name for kind in MEMORY_KINDS if kind.has_status)
 #: The letter of the ids of the memories that jobs extract, by list.
 ID_LETTERS = {kind.list_name: kind.id_letter for kind in MEMORY_KINDS if kind.id_letter is not None}
+#: The types of the events that state knowledge.
+STATING_EVENTS = tuple(kind.event_type for kind in MEMORY_KINDS if kind.event_type is not None)

@@ -19,7 +19,7 @@ from recollect.events.intake.instructions import (
 )
 from recollect.events.intake.payload_lines import to_read
 from recollect.events.json_texts import json_texts
-from recollect.events.memory_kinds import ID_LETTERS, MEMORY_KINDS
+from recollect.events.memory_kinds import ID_LETTERS, MEMORY_KINDS, STATING_EVENTS
 from recollect.events.validation import draft
 
 #: Who wrote a text, as its event shows.
@@ -39,9 +39,7 @@ IMPORTED_PREFIX = "import:"
 #: Characters of a text of a user or an assistant that are read.
 _CONVERSATION_CHARS_MAX = 2_000
 #: Types of what another program remembered, which wait for a review like an extraction.
-_REMEMBERED_TYPES = frozenset(
-    {"fact.stated", "preference.stated", "entity.described", "relationship.stated", "procedure.recorded"}
-)
+_REMEMBERED_TYPES = frozenset(STATING_EVENTS)
 #: The lists of extracted items that wait for a review.
 _EXTRACTED = tuple(kind.list_name for kind in MEMORY_KINDS if kind.is_quarantined)
 

@@ -21,6 +21,7 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import NotSupported
 from recollect.events.integrity.receipt import EventDigest
 from recollect.events.integrity.residue import EventSample
+from recollect.events.memory_kinds import STATING_EVENTS
 from recollect.jobs.erasure.care_transfer import CARE_FIELDS, Care, care_of, extracted_memories
 from recollect.jobs.erasure.message_copies import EPISODE_TYPES, Copies, read_copies
 
@@ -29,9 +30,7 @@ _BATCH = 1_000
 #: The part of a memory's id after the id of its event: `#f0` is the first fact of an extraction.
 _MEMORY_SUFFIX = re.compile(r"#[a-z]\d+$")
 #: Events whose content a language model or the rules may have used as the context of later extractions.
-_KNOWLEDGE_TYPES = frozenset(
-    ("fact.stated", "fact.corrected", "preference.stated", "entity.described", "relationship.stated")
-)
+_KNOWLEDGE_TYPES = frozenset((*STATING_EVENTS, "fact.corrected"))
 #: Derived events that are erased when any of their sources is.
 _SUMMARY_TYPES = frozenset(
     (

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
+from recollect.events.memory_kinds import MEMORY_KINDS
 from recollect.projections.projector.episode_updates import Status
 from recollect.projections.projector.fact_endings import Ending
 from recollect.projections.projector.knowledge import relation_type
@@ -14,7 +15,9 @@ from recollect.projections.projector.write_batch import WriteBatch
 
 #: Events that state a memory. They are edits when another memory caused them: to record a first statement would take
 #: three times as long, and it is undone by forgetting it.
-_STATING = ("preference.stated", "relationship.stated", "procedure.recorded")
+_STATING = tuple(
+    kind.event_type for kind in MEMORY_KINDS if kind.event_type and kind.has_status and kind.name != "fact"
+)
 #: Events that replace the memory which caused them, or which they name.
 _UPDATING = (*_STATING, "fact.corrected")
 #: Applies one event, given its payload, to a batch.

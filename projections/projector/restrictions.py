@@ -8,6 +8,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.events.memory_kinds import STATING_EVENTS
 from recollect.projections.projector.episode_events import Episode
 from recollect.projections.text.withheld_names import withheld_names
 
@@ -15,16 +16,7 @@ _RESTRICT = "INSERT OR REPLACE INTO restrictions (id, version, not_for, speaker,
 _REPEAT = "INSERT OR IGNORE INTO repetitions (id, source, version) VALUES (?, ?, ?)"
 _RESTRICTED = "SELECT version, id FROM restrictions UNION ALL SELECT version, id FROM repetitions"
 #: Events that replace the memory that caused them, or that they correct.
-_STATING = frozenset(
-    (
-        "fact.stated",
-        "fact.corrected",
-        "preference.stated",
-        "relationship.stated",
-        "procedure.recorded",
-        "entity.described",
-    )
-)
+_STATING = frozenset((*STATING_EVENTS, "fact.corrected"))
 
 
 class Restrictions:

@@ -18,7 +18,7 @@ from recollect.api.memory.memory_edits import MemoryChanges
 from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.subject_export import EXPORTED_LISTS
 from recollect.api.retrieval.contract.request import Kind
-from recollect.events.catalogue import FactsExtracted
+from recollect.events.catalogue import PRODUCER_EVENTS, FactsExtracted, type_of
 from recollect.events.memory_kinds import ID_LETTERS, MEMORY_KINDS, OTHER_LISTS, TABLES_WITH_STATUS, MemoryKind
 from recollect.projections.queries.page_filters import FILTERS
 from recollect.projections.queries.page_queries import LISTS
@@ -104,6 +104,11 @@ def test_the_table_of_a_kind_is_hashed_and_has_the_columns_that_its_status_takes
 def test_a_kind_that_jobs_extract_is_a_list_of_the_event(kind: MemoryKind) -> None:
     if kind.id_letter is not None:
         assert kind.list_name in get_type_hints(get_type_hints(FactsExtracted)["payload"])
+
+
+@every_kind
+def test_the_event_that_states_a_kind_is_of_producers(kind: MemoryKind) -> None:
+    assert kind.event_type is None or kind.event_type in {type_of(event) for event in PRODUCER_EVENTS}
 
 
 @every_kind
