@@ -35,7 +35,7 @@ from recollect.events.catalogue import EVENT_CLASSES
 from recollect.events.errors import RecollectError
 
 REFERENCE = ROOT / "docs" / "reference"
-README_WORDS_MAX = 700
+README_WORDS_MAX = 600
 
 #: Pages whose output is what the real model finds. The others run without one, or with a small one of random weights.
 REAL_MODEL_PAGES = ("README.md", "docs/tutorial.md")
