@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-#: The memory layers of Koda (`004`).
+#: The section of a composed context that holds the memory (`004`).
 Layer = Literal["episodic", "procedural", "conversational", "proactive"]
 
 
@@ -27,12 +27,11 @@ class MemoryKind:
     event_type: str | None = None
     #: The letter of the ids of what jobs extract: ``<event id>#f0``; None: jobs extract none under an id.
     id_letter: str | None = None
-    #: Whether its table has a status, a pin and source events, which forgetting, pinning and erasure change.
+    #: Whether its table has a status, a pin and source events, which ending, forgetting, pinning and erasure change.
     has_status: bool = False
     #: Whether later rows of its table replace earlier ones on a timeline.
     has_timeline: bool = False
     can_be_pinned: bool = False
-    can_end: bool = False
     #: Whether what is extracted waits for a review when its message looks like an attack.
     is_quarantined: bool = False
     #: The fields that an update can change; `text` is the field that follows it.
@@ -57,7 +56,6 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         has_status=True,
         has_timeline=True,
         can_be_pinned=True,
-        can_end=True,
         is_quarantined=True,
         editable=("text", "object", "valid_from"),
     ),
@@ -70,7 +68,6 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         has_status=True,
         has_timeline=True,
         can_be_pinned=True,
-        can_end=True,
         is_quarantined=True,
         editable=("text", "value", "strength", "standing"),
     ),
@@ -82,7 +79,6 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         id_letter="w",
         has_status=True,
         can_be_pinned=True,
-        can_end=True,
         is_quarantined=True,
         editable=("trigger", "steps", "context", "confidence"),
     ),
@@ -94,7 +90,6 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         id_letter="l",
         has_status=True,
         can_be_pinned=True,
-        can_end=True,
         editable=("source", "type", "target", "properties"),
     ),
     MemoryKind(

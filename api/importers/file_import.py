@@ -6,7 +6,7 @@ from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from recollect.api.importers.formats import OWN_NAMESPACES, READERS, recognise
+from recollect.api.importers.formats import READERS, WITH_NAMESPACES, recognise
 from recollect.api.importers.import_loader import LoadOptions, load
 from recollect.api.importers.records import Failed, ImportReport, ReadOptions
 from recollect.api.importers.source_files import open_source
@@ -51,7 +51,7 @@ def import_path(
     since_moment = None if since is None else _parse_since(since)
     with open_source(path) as files:
         name = recognise(files) if form == "auto" else form
-        if namespace is None and name not in OWN_NAMESPACES:
+        if namespace is None and name != WITH_NAMESPACES:
             raise InvalidInput(f"{name} has no namespaces; say whose memory it becomes", field="--namespace")
         options = LoadOptions(format=name, namespace=namespace, since=since_moment, items_max=limit, dry_run=dry_run)
         records = READERS[name](files, ReadOptions(user=user, namespace=namespace))

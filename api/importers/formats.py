@@ -53,8 +53,8 @@ READERS: dict[str, Reader] = {
     "okf": read_okf,
     "jsonl": _read_jsonl,
 }
-#: Formats whose events have namespaces of their own.
-OWN_NAMESPACES = frozenset({"jsonl"})
+#: The format whose events have namespaces of their own.
+WITH_NAMESPACES = "jsonl"
 
 #: What the beginning of a file has, by format; the first that has all of its words is taken.
 _SIGNS: tuple[tuple[str, tuple[bytes, ...]], ...] = (

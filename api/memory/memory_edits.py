@@ -53,7 +53,7 @@ _TEXT_FIELDS = {"fact": "object", "preference": "value", "entity": "description"
 UPDATED = "updated"
 #: Kinds with a pin, and kinds that can end.
 _PINNABLE = frozenset(kind.name for kind in MEMORY_KINDS if kind.can_be_pinned)
-_ENDING = frozenset(kind.name for kind in MEMORY_KINDS if kind.can_end)
+_ENDING = frozenset(kind.name for kind in MEMORY_KINDS if kind.has_status)
 
 
 def changes_of(kind: str, text: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:

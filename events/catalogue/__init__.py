@@ -1,7 +1,7 @@
 """Catalogue: every event type as a pydantic model; the log accepts no other events.
 
-It may use `events.limits` and `events.local_time` only, and other modules import its names from this package, not from
-its modules.
+It may use `events.limits`, `events.local_time` and `events.memory_kinds` only. Other modules import its names from this
+package, not from its modules.
 """
 
 # An event type has two classes: its payload (`Message`) and its envelope (`MessageAdded`), which fixes `type` and adds

@@ -61,8 +61,6 @@ StatementKind = Literal[
     "rule",
     "other",
 ]
-#: The section of a composed context that holds the memory (`004`).
-Layer = Literal["episodic", "procedural", "conversational", "proactive"]
 EntityType = Literal[
     "person", "organization", "project", "concept", "location", "tool", "event", "animal", "product", "work", "other"
 ]

@@ -14,7 +14,6 @@ from recollect.events.catalogue.event_base import (
     FactType,
     Importance,
     Labels,
-    Layer,
     Metadata,
     Moment,
     Name,
@@ -24,6 +23,7 @@ from recollect.events.catalogue.event_base import (
     StatementKind,
     Text,
 )
+from recollect.events.memory_kinds import Layer
 
 #: The predicate of what a person says that is not split into subject, predicate and object.
 SAYS = "says"

@@ -9,12 +9,12 @@ from typing import Literal, get_args
 from recollect.events.catalogue import (
     EntityType,
     FactType,
-    Layer,
     MemoryStatus,
     Outcome,
     PreferenceCategory,
     SourceType,
 )
+from recollect.events.memory_kinds import Layer
 
 #: How a value is bound: as text, as text in lower case, as a time in microseconds, as 0 or 1, or as a name and values
 #: of metadata in JSON.

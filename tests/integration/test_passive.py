@@ -326,6 +326,7 @@ def test_a_doubtful_instruction_that_is_neither_stated_nor_pinned_is_left_out(me
         [
             stated("preference.stated", key="sure", value="write in Dutch", strength=0.9, **read),
             stated("preference.stated", key="doubtful", value="so date stands", strength=0.6, **read),
+            stated("preference.stated", key="likely", value="no small talk", strength=0.75, **read),
             stated("preference.stated", key="pinned", value="no emojis", strength=0.6, **read) | {"id": "emojis"},
             stated("memory.pinned", memory_id="emojis"),
             stated("preference.stated", key="stated", value="call me Nan", strength=0.1, standing=True),
@@ -333,6 +334,7 @@ def test_a_doubtful_instruction_that_is_neither_stated_nor_pinned_is_left_out(me
     )
     lines = turn("hello").context.splitlines()
     assert not any("so date stands" in line for line in lines)
+    assert "- no small talk (perhaps an instruction)" in lines
     assert {"- write in Dutch", "- no emojis", "- call me Nan"} <= set(lines)
 
 

@@ -84,7 +84,7 @@ def test_a_kind_is_pinned_ended_and_edited_as_declared(kind: MemoryKind) -> None
     pinnable = {get_args(get_type_hints(item)["kind"])[0] for item in get_args(result_types.PinnableMemory)}
     endable = {get_args(get_type_hints(item)["kind"])[0] for item in get_args(result_types.EndableMemory)}
     assert kind.can_be_pinned == (kind.name in pinnable)
-    assert kind.can_end == (kind.name in endable)
+    assert kind.has_status == (kind.name in endable)
     assert set(kind.editable) <= {"text", *MemoryChanges.__annotations__}
 
 
@@ -131,5 +131,3 @@ def test_a_retrieval_returns_the_kinds_that_have_a_layer(kind: MemoryKind) -> No
 def test_a_kind_is_documented(kind: MemoryKind) -> None:
     http = (_DOCS / "reference" / "http.md").read_text(encoding="utf-8")
     assert f"| `{kind.list_name}` | " in http
-    events = (_DOCS / "reference" / "events.md").read_text(encoding="utf-8")
-    assert kind.id_letter is None or f"`#{kind.id_letter}" in events or kind.list_name in events

@@ -101,7 +101,6 @@ def fit_to_budget(
     words: Collection[str],
     render_context: RenderContext,
     *,
-    shares: Mapping[Category, float] = CONTEXT_SHARES,
     line_tokens_max: int | None = None,
 ) -> list[Line]:
     """Return the lines of the items that fit into the token budget together, in the order of `items`.
@@ -113,7 +112,6 @@ def fit_to_budget(
     Parameters:
         items: best first.
         words: the words of the query.
-        shares: the share of the token budget that is reserved for each category.
         line_tokens_max: tokens to which a long message or summary is shortened; None: all are shown whole.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
@@ -144,7 +142,7 @@ def fit_to_budget(
         return line.tokens
 
     for category in _PRIORITY:
-        share_tokens = min(remaining_tokens, int(shares[category] * budget_tokens))
+        share_tokens = min(remaining_tokens, int(CONTEXT_SHARES[category] * budget_tokens))
         for index, line in enumerate(lines):
             if line.category == category and line.tokens <= min(share_tokens, source_tokens[_source(line.item)]):
                 share_tokens -= choose(index, line)

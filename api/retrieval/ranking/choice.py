@@ -23,10 +23,11 @@ DOUBTFUL_ANSWER_MIN = 0.5
 #: How many times as much evidence matters as a line without it (F-measure). Of held-out chats, 5.8 messages have 84 %
 #: of the evidence, and 2.8 have 91 % where the memory has at most 18.
 EVIDENCE_WEIGHT = 5.0
-#: In a turn of a conversation, a message under this probability is left out, and no more than this many are shown; the
-#: second one where the turn is worded as if for a memory. Figures in `ops/train/relevance/README.md`.
+#: The lowest probability of a message in a turn of a conversation, and where the turn is worded as if for a memory.
+#: Figures in `ops/train/relevance/README.md`.
 PASSIVE_ITEM_MIN = 0.25
 PASSIVE_ASKED_ITEM_MIN = 0.15
+#: Messages in a turn, at most.
 PASSIVE_ITEMS_MAX = 3
 
 
@@ -70,8 +71,8 @@ def enough_in_turn(probabilities: Vector, *, asks_memory: bool) -> int:
 def enough(probabilities: Vector, of_facts: Sequence[float] = ()) -> int:
     """Return how many of the messages are shown, best first, where the query is a question.
 
-    As many as have the highest expected F-measure with `EVIDENCE_WEIGHT` as its beta: the evidence that
-    is shown, divided by a weighted sum of the lines that are shown and the evidence that there is (Chinchor 1992).
+    As many as have the highest expected F-measure with `EVIDENCE_WEIGHT` as its beta: the evidence that is shown,
+    divided by a weighted sum of the lines that are shown and the evidence that there is (Chinchor 1992).
 
     Parameters:
         of_facts: the probabilities of knowledge that is shown with them.
