@@ -24,7 +24,12 @@ _TURN_INTERVAL = timedelta(seconds=20)
 
 
 def main(path: Path) -> None:
-    for event in locomo_events(orjson.loads(path.read_bytes())):
+    try:
+        # All of them before the first line, so that nothing of another file is imported.
+        events = [*locomo_events(orjson.loads(path.read_bytes()))]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SystemExit(f"{path} is not a LoCoMo file: {type(error).__name__}: {error}") from error
+    for event in events:
         sys.stdout.buffer.write(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
 
 
