@@ -196,7 +196,7 @@ class KnowledgeSearch:
         if not has_kind(knowledge, _TASK_KINDS).any():
             return None
         question = context.query.question[:NAMED_CHARS_MAX]
-        names = {name.casefold() for name in mentioned_names(question, ())}
+        names = {name.casefold() for name in mentioned_names(question)}
         names |= context.snapshot.entities.names_and_aliases(context.query.entities)
         task = remove_names(question, names)
         if task == question or not content_words(task):

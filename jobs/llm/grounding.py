@@ -103,19 +103,15 @@ class Evidence:
 
         Numbers and dates are not counted: `has_numbers` checks each of them.
         """
-        terms = {term for term in _terms(without_dates(phrase, self._dates_of(phrase, None))) if not term.isdigit()}
+        terms = {term for term in _terms(without_dates(phrase, self.dates_of(phrase))) if not term.isdigit()}
         if not terms:
-            return _DIGITS.search(phrase) is not None or bool(self._dates_of(phrase, None))
+            return _DIGITS.search(phrase) is not None or bool(self.dates_of(phrase))
         present = sum(term in self._terms or self._has_form_of(term) for term in terms)
         return present >= share * len(terms)
 
-    def has_numbers(self, phrase: str, sent_at: datetime | None = None) -> bool:
-        """Return whether the lines have every number of `phrase`, and speak of each of its dates.
-
-        Parameters:
-            sent_at: the time from which relative dates of `phrase` count; that of the last line when None.
-        """
-        dates = self._dates_of(phrase, sent_at)
+    def has_numbers(self, phrase: str) -> bool:
+        """Return whether the lines have every number of `phrase`, and speak of each of its dates."""
+        dates = self.dates_of(phrase)
         if not all(self._has_date(date) for date in dates):
             return False
         rest = without_dates(phrase, dates)
@@ -137,7 +133,7 @@ class Evidence:
 
     def dates_of(self, phrase: str) -> Sequence[ReadDate]:
         """Return the dates of a phrase, counted from the last line."""
-        return self._dates_of(phrase, None)
+        return _dates(phrase, self.lines[-1].sent_at) if self.lines else ()
 
     def has_day(self, date: ReadDate) -> bool:
         """Return whether the lines have a date, or one of the same days a year or a reading of `next Friday` away."""
@@ -159,9 +155,6 @@ class Evidence:
         """Return whether the lines have every capitalised word of `phrase` that may be a name."""
         names = [word.casefold() for _, word in name_words(without_dates(phrase, self.dates_of(phrase)))]
         return all(self._has_name_word(name) or stem(name) in self._terms for name in names)
-
-    def _dates_of(self, phrase: str, sent_at: datetime | None) -> Sequence[ReadDate]:
-        return _dates(phrase, sent_at or self.lines[-1].sent_at) if self.lines else ()
 
     def _has_date(self, date: ReadDate) -> bool:
         """Return whether the lines have a date in its words, or one that its range covers."""

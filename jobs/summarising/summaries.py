@@ -46,18 +46,11 @@ def summarise_episodes(
     snapshot: Snapshot,
     turns: Sequence[EpisodeRow],
     *,
-    tokens_max: int | None = None,
-    share: float = 0,
+    share: float,
 ) -> Summary:
-    """Return a summary of `turns`.
-
-    Parameters:
-        tokens_max: the tokens of the summary; when None, `share` of the tokens of `turns`.
-        share: from 0 to 1.
-    """
+    """Return a summary of `turns` with a share, from 0 to 1, of their tokens."""
     source_tokens = sum(estimate_tokens(f"{turn.speaker}: {turn.line()}") for turn in turns)
-    wanted = int(share * source_tokens) if tokens_max is None else tokens_max
-    budget = min(max(_TOKENS_MIN, wanted), _TOKENS_MAX)
+    budget = min(max(_TOKENS_MIN, int(share * source_tokens)), _TOKENS_MAX)
     by_version = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     vectors = [by_version.get(turn.version) for turn in turns]
     text = summary_text(context.llm, namespace, turns, vectors, budget, embed=reading_embed(context.vectors().embedder))

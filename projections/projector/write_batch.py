@@ -130,7 +130,6 @@ class WriteBatch:
         self._connection = connection
         self._names = names
         self._new = new
-        self._first_new_id = names.next_id
         #: Episodes whose rows are not complete.
         self._added: list[AddedEpisode] = []
         #: The event of the episode that `complete_episodes` works on; after it has failed, the one that made it fail.

@@ -24,7 +24,7 @@ SELECT version, text, caption, previous FROM episodes_search WHERE version > ? A
 
 
 class KeywordQueries:
-    """Queries on the keyword index `episodes_fts` and its vocabulary `episodes_terms`."""
+    """Queries on the keyword index `episodes_fts`."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -36,10 +36,6 @@ class KeywordQueries:
         return lambda text: tokenizer(
             text.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False
         )
-
-    def document_frequency(self, term: str) -> int:
-        """Return the number of episodes that contain a stem."""
-        return fetch_value(self._connection, "SELECT doc FROM episodes_terms WHERE term = ?", (term,)) or 0
 
     def occurrences(self, term: str) -> str:
         """Return the occurrences of a stem as decimal numbers separated by spaces, ordered by version.

@@ -12,7 +12,6 @@ import orjson
 #: Tables that are not hashed, each with its reason. Those of the keyword index begin with its name.
 EXCLUDED_TABLES = {
     "episodes_fts": "its segments depend on batches; `keyword_index_matches` compares it with the episodes",
-    "episodes_terms": "it is a view of the keyword index",
 }
 #: Columns that are not hashed, each with its reason.
 EXCLUDED_COLUMNS = {

@@ -16,6 +16,3 @@ CREATE VIRTUAL TABLE episodes_fts USING fts5 (
 
 -- Deleted rows leave no words in the index.
 INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('secure-delete', 1);
-
--- The number of episodes that contain a term.
-CREATE VIRTUAL TABLE episodes_terms USING fts5vocab ('episodes_fts', 'row');

@@ -185,9 +185,9 @@ def read_dates(
     return dates
 
 
-def names_date(text: str, sent_at: datetime, *, language: Language | None = None) -> bool:
+def names_date(text: str, sent_at: datetime) -> bool:
     """Return whether a text probably names a date, whichever it is."""
-    dates = read_dates(text, sent_at, language=language)
+    dates = read_dates(text, sent_at)
     return any(sum(candidate.probability for candidate in date.candidates) >= 0.5 for date in dates)
 
 

@@ -47,17 +47,17 @@ _WORDS_MAX = 5
 _CACHED_CHARS_MAX = 200
 
 
-def mentioned_names(text: str, entity_names: Container[str]) -> list[str]:
-    """Return the distinct names in `text`, in order.
+def mentioned_names(text: str) -> list[str]:
+    """Return the distinct names in `text`, in order, without those that only a known entity makes a name."""
+    return list(names_by_key(text, ()).values())
+
+
+def names_by_key(text: str, entity_names: Container[str]) -> dict[str, str]:
+    """Return the distinct names in `text` by their case-folded forms, in order.
 
     Parameters:
         entity_names: case-folded names of the entities so far.
     """
-    return list(names_by_key(text, entity_names).values())
-
-
-def names_by_key(text: str, entity_names: Container[str]) -> dict[str, str]:
-    """Return the distinct names in `text` by their case-folded forms, in order; see `mentioned_names`."""
     runs: list[str] = _RUN.findall(text)
     names: dict[str, str] = {}
     if _SKIPPED.issuperset(runs):

@@ -85,32 +85,20 @@ _CHARS_MAX = 600
 _HAN_OR_KANA = re.compile(r"[\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff66-\uff9d]")
 _KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9d]")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
-_FOREIGN_LETTER = re.compile("[¡¿À-ÿœ\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _LATIN_WORD = re.compile(r"[A-Za-z]+")
 #: The factor by which the words of a language must outnumber the English ones.
 _OUTNUMBERING = 2
 
 
-def language_of(text: str, context: Language | None = None, *, words_min: int = 1) -> Language | None:
-    """Return the language of a sentence or a message; None for English, other languages, and when it is not sure.
-
-    Parameters:
-        context: the language of the message around a sentence, for sentences that could be of two languages.
-        words_min: words of the language that the text must have; one word of Spanish in an English message is a name.
-    """
+def language_of(text: str) -> Language | None:
+    """Return the language of a sentence or a message; None for English, other languages, and when it is not sure."""
     text = text[:_CHARS_MAX]
     if " the " in text or " and " in text or " I " in text or " you " in text:
         # Most English texts are recognised by one frequent word.
         return None
     if not text.isascii() and (language := _by_script(text)) is not None:
-        # Kanji alone may be of both.
-        return "ja" if language == "zh" and context == "ja" else language
-    return _by_words(set(_WORD.findall(text.lower())), context, words_min)
-
-
-def has_foreign_letters(text: str) -> bool:
-    """Return whether a text has a letter or a sign that English texts hardly have."""
-    return not text.isascii() and _FOREIGN_LETTER.search(text) is not None
+        return language
+    return _by_words(set(_WORD.findall(text.lower())))
 
 
 def _by_script(text: str) -> Language | None:
@@ -121,22 +109,18 @@ def _by_script(text: str) -> Language | None:
     return "ja" if _KANA.search(text) else "zh"
 
 
-def _by_words(words: Collection[str], context: Language | None, words_min: int) -> Language | None:
+def _by_words(words: Collection[str]) -> Language | None:
     """Return the language whose function words are among lower-case words; None without a clear lead."""
-    markers = _ALL_SURE.intersection(words)
-    if not markers and context is None:
+    if _ALL_SURE.isdisjoint(words):
         return None
     english = len(_ENGLISH_WORDS.intersection(words))
-    if not markers:
-        # "Kaffee!" within a German message.
-        return context if not english and context not in ("zh", "ja") else None
     scores: dict[Language, int] = {
-        language: 2 * len(sure.intersection(words)) + len(perhaps.intersection(words)) + (language == context)
+        language: 2 * len(sure.intersection(words)) + len(perhaps.intersection(words))
         for language, (sure, perhaps) in _TABLES.items()
     }
     language: Language = max(scores, key=lambda name: scores[name])
     second, best = sorted(scores.values())[-2:]
     rivals = max(second, 2 * len(_OTHER_WORDS.intersection(words)))
-    if best < 2 * words_min or best <= rivals or best <= _OUTNUMBERING * 2 * english:
+    if best < 2 or best <= rivals or best <= _OUTNUMBERING * 2 * english:
         return None
     return language

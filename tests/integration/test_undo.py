@@ -143,7 +143,6 @@ class Live:
             names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'episodes_fts%'"
             tables = [name for (name,) in connection.execute(names) if name not in _BOOKKEEPING]
             rows = {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in tables}
-            del rows["episodes_terms"]
             words = "SELECT rowid FROM episodes_fts WHERE episodes_fts MATCH 'tea OR porto OR dog' ORDER BY 1"
             return rows | {"keywords": list(connection.execute(words))}
 

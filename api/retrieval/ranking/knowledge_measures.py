@@ -181,7 +181,7 @@ def stranger_shares(context: SearchContext, knowledge: KnowledgeIndex, columns: 
 
     A question about a person whom the memory does not know is not a question about another one.
     """
-    names = mentioned_names(context.query.question[:NAMED_CHARS_MAX], ())
+    names = mentioned_names(context.query.question[:NAMED_CHARS_MAX])
     names = [name for name in names if name.casefold() not in context.query.participant_names]
     shares = np.zeros(len(knowledge.items), np.float32)
     if not names:
