@@ -14,9 +14,8 @@ from recollect.events.progress import OnPartProgress, no_progress
 from recollect.jobs.compaction.compress import compress
 from recollect.jobs.compaction.distill import distill
 from recollect.jobs.compaction.duplicates import merge_duplicates
-from recollect.jobs.compaction.expire import expire
+from recollect.jobs.compaction.expire import enforce_retention_limit, expire
 from recollect.jobs.compaction.file_size import limit_file_size
-from recollect.jobs.compaction.retention_limit import enforce_retention_limit
 from recollect.jobs.compaction.staleness import decay_confidence, mark_stale
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.job_context import JobContext

@@ -15,7 +15,6 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from recollect.projections.text.compounds import compound_tails
 from recollect.projections.text.function_words import (
     ENGLISH,
     GERMAN,
@@ -53,6 +52,16 @@ _GERMAN_ONE_IN = 5
 _SHORT_HANGUL_CHARS_MAX = 3
 #: Words over this length are not stemmed: they would fill the cache.
 _STEMMED_CHARS_MAX = 40
+#: German words of fewer characters are not split into parts.
+_COMPOUND_CHARS_MIN = 9
+#: Fewest characters of a last part.
+_TAIL_CHARS_MIN = 4
+_VOWEL = "aeiouyäöü"
+#: Consonant clusters that begin German words; a vowel, or one consonant before a vowel, begins a word too.
+_ONSETS = "sch|schl|schm|schn|schr|schw|st|str|sp|spr|bl|br|dr|fl|fr|gl|gr|kl|kn|kr|pf|pl|pr|qu|tr|zw|ch"
+_PART_BEGIN = re.compile(rf"(?:[{_VOWEL}]|[b-df-hj-np-tv-z](?=[{_VOWEL}])|(?:{_ONSETS})(?=[{_VOWEL}]))")
+#: The first part of a compound: it contains a vowel and ends in a consonant or e.
+_FIRST_PART = re.compile(rf"(?<!\w)(?=\w*?[{_VOWEL}]\w)\w++(?<=[b-df-hj-np-tv-ze])")
 
 
 def search_segments(text: str) -> list[str]:
@@ -127,6 +136,27 @@ def _stems(word: str, german: bool) -> tuple[str, ...]:
     if not german or _CYRILLIC.search(word):
         return stems
     return stems + tuple(_stem("german", tail) for tail in compound_tails(word.casefold()))
+
+
+def compound_tails(word: str) -> list[str]:
+    """Return the candidates for the last part of a German compound, longest first: `schlüssel` of `hausschlüssel`.
+
+    It uses no dictionary: every position where a German word may begin gives a candidate. Candidates that are not words
+    do no harm, since questions do not contain them.
+    """
+    if len(word) < _COMPOUND_CHARS_MIN:
+        return []
+    return [
+        word[start:]
+        for start in range(3, len(word) - _TAIL_CHARS_MIN + 1)
+        if _PART_BEGIN.match(word, start) and _FIRST_PART.fullmatch(word, 0, start) and not _splits_cluster(word, start)
+    ]
+
+
+def _splits_cluster(word: str, start: int) -> bool:
+    """Return whether a split before the character `start` separates letters that form one sound."""
+    pair, triple = word[start - 1 : start + 1], word[start - 2 : start + 1]
+    return pair in ("ch", "ck", "ng", "ph", "qu", "sc", "th", "tz") or triple == "sch"
 
 
 #: The ending of the third person, which Snowball keeps: `fliegt` gets the stem of `fliegen` (as in CISTEM, Weissweiler

@@ -50,12 +50,11 @@ from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.passages import passages
 from recollect.projections.projector.predicates import canonical
 from recollect.projections.queries.queried_episodes import SpokenText
-from recollect.projections.text.compounds import compound_tails
 from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.prompt_fence import single_line
 from recollect.projections.text.question_times import question_times
-from recollect.projections.text.segments import search_segments
+from recollect.projections.text.segments import compound_tails, search_segments
 from recollect.projections.text.words import content_words
 
 _NOW = datetime(2026, 3, 5, tzinfo=UTC)
