@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from types import CoroutineType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from recollect.api.memory.append_telemetry import note_appended, operation_of
-from recollect.api.memory.async_lists import AsyncLists
-from recollect.api.memory.async_methods import AsyncMethods
 from recollect.api.memory.chat_messages import ChatInput, chat_events
 from recollect.api.memory.forget_answer import with_forgotten
 from recollect.api.memory.memory_editing import chat_drafts
@@ -36,8 +36,71 @@ async def screened_off_loop(
     return await asyncio.to_thread(screen, namespace, drafts)
 
 
-class AsyncRecollect(AsyncLists, AsyncMethods, AsyncTurns):
-    """The methods of `Recollect` as coroutines. Use it with ``async with``, or await `close`."""
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _in_thread(
+    method: Callable[Concatenate[Recollect, Parameters], Result],
+) -> Callable[Concatenate[AsyncRecollect, Parameters], CoroutineType[Any, Any, Result]]:
+    """Return the coroutine that runs a method of the memory in a thread, with its signature and docstring."""
+
+    @functools.wraps(method)
+    async def run(self: AsyncRecollect, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        in_memory: Callable[Parameters, Result] = getattr(self.memory, method.__name__)
+        return await asyncio.to_thread(in_memory, *args, **kwargs)
+
+    return run
+
+
+class AsyncRecollect(AsyncTurns):
+    """The methods of `Recollect` as coroutines. Use it with ``async with``, or await `close`.
+
+    All but the appends run in a thread, in which they call `on_progress`.
+    """
+
+    retrieve = _in_thread(Recollect.retrieve)
+    append_and_retrieve = _in_thread(Recollect.append_and_retrieve)
+    retrieve_for = _in_thread(Recollect.retrieve_for)
+    trace = _in_thread(Recollect.trace)
+    traces = _in_thread(Recollect.traces)
+    events = _in_thread(Recollect.events)
+    fact_history = _in_thread(Recollect.fact_history)
+    preference_history = _in_thread(Recollect.preference_history)
+    graph = _in_thread(Recollect.graph)
+    namespaces = _in_thread(Recollect.namespaces)
+    version = _in_thread(Recollect.version)
+    compact = _in_thread(Recollect.compact)
+    settle = _in_thread(Recollect.settle)
+    window = _in_thread(Recollect.window)
+    tiers = _in_thread(Recollect.tiers)
+    sources = _in_thread(Recollect.sources)
+    replay = _in_thread(Recollect.replay)
+    check = _in_thread(Recollect.check)
+    verify = _in_thread(Recollect.verify)
+    embed = _in_thread(Recollect.embed)
+    undo_embed = _in_thread(Recollect.undo_embed)
+    get = _in_thread(Recollect.get)
+    update = _in_thread(Recollect.update)
+    pin = _in_thread(Recollect.pin)
+    unpin = _in_thread(Recollect.unpin)
+    end = _in_thread(Recollect.end)
+    forget = _in_thread(Recollect.forget)
+    undo = _in_thread(Recollect.undo)
+    separate = _in_thread(Recollect.separate)
+    erase = _in_thread(Recollect.erase)
+    receipts = _in_thread(Recollect.receipts)
+    readmit = _in_thread(Recollect.readmit)
+    quarantine = _in_thread(Recollect.quarantine)
+    review = _in_thread(Recollect.review)
+    read_again = _in_thread(Recollect.read_again)
+    export_subject = _in_thread(Recollect.export_subject)
+    episodes = _in_thread(Recollect.episodes)
+    sessions = _in_thread(Recollect.sessions)
+    entities = _in_thread(Recollect.entities)
+    facts = _in_thread(Recollect.facts)
+    list = _in_thread(Recollect.list)
+    close = _in_thread(Recollect.close)
 
     def __init__(
         self,
@@ -95,7 +158,3 @@ class AsyncRecollect(AsyncLists, AsyncMethods, AsyncTurns):
         """Do what `Recollect.add` does; concurrent calls share one transaction."""
         events = chat_events(messages, session_id=session_id, occurred_at=occurred_at, metadata=metadata)
         return await self.append_drafts(namespace, chat_drafts(events))
-
-    async def close(self) -> None:
-        """Do what `Recollect.close` does."""
-        await asyncio.to_thread(self.memory.close)

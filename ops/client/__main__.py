@@ -1,4 +1,4 @@
-"""`python ops/client`: writes the methods of `AsyncRecollect`, `Client` and `AsyncClient` from those of `Recollect`.
+"""`python ops/client`: writes the methods of `Client` and `AsyncClient` from those of `Recollect`.
 
 With ``--check`` nothing is written, and the exit code is 1 when a file is not what the generator makes.
 """
@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from client_source import client_source
-from memory_methods import memory_source
 
 API = Path(__file__).parents[2] / "api"
 #: The files with the methods of `Recollect`, in the order in which a generated file has them.
@@ -42,9 +41,7 @@ _REPLACED = (
 
 def generated() -> Iterator[tuple[Path, str]]:
     """Yield the path and the source of each generated file."""
-    memory, client = API / "memory", API / "client"
-    yield memory / "async_lists.py", formatted(memory_source("lists", "AsyncLists", _LISTS))
-    yield memory / "async_methods.py", formatted(memory_source("methods", "AsyncMethods", _OTHERS))
+    client = API / "client"
     sources = {
         "client_server.py": (client / "client_server.py").read_text(encoding="utf-8"),
         "client_lists.py": formatted(client_source("lists", "ClientLists", _LISTS)),

@@ -19,11 +19,11 @@ class Methods:
     #: The import of each name that the files import or define.
     origins: dict[str, str] = field(default_factory=dict[str, str])
 
-    def imports(self, *more: str) -> list[str]:
-        """Return the imports of the names in all signatures, and of `more`, sorted."""
+    def imports(self) -> list[str]:
+        """Return the imports of the names in all signatures, sorted."""
         used = {node.id for method in self.methods for node in _signature_nodes(method) if isinstance(node, ast.Name)}
         used |= {"overload"} if any(map(is_overload, self.methods)) else set()
-        return sorted(self.origins[name] for name in (used | {*more}) - set(dir(builtins)))
+        return sorted(self.origins[name] for name in used - set(dir(builtins)))
 
 
 def read_methods(files: Sequence[str], is_wanted: Callable[[str], bool]) -> Methods:
@@ -50,19 +50,6 @@ def head_of(method: ast.FunctionDef, *, without: Sequence[str] = ()) -> str:
     arguments.args.kwonlyargs = [arguments.args.kwonlyargs[place] for place in kept]
     returns = "" if method.returns is None else f" -> {ast.unparse(method.returns)}"
     return f"def {method.name}({ast.unparse(arguments.args)}){returns}:"
-
-
-def arguments_of(method: ast.FunctionDef) -> list[str]:
-    """Return the arguments of a call: those that are passed by place, by name, and all others."""
-    by_place = [argument.arg for argument in method.args.args[1:]]
-    by_name = [f"{argument.arg}={argument.arg}" for argument in method.args.kwonlyargs]
-    others = [] if method.args.kwarg is None else [f"**{method.args.kwarg.arg}"]
-    return [*by_place, *by_name, *others]
-
-
-def has_argument(method: ast.FunctionDef, name: str) -> bool:
-    """Return whether a method has a keyword argument of this name."""
-    return any(argument.arg == name for argument in method.args.kwonlyargs)
 
 
 def _methods(tree: ast.Module) -> Iterator[ast.FunctionDef]:
