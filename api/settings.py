@@ -212,7 +212,7 @@ class RetrievalSettings(BaseModel):
     #: Cross-encoder of sentence-transformers, by name or path, that reorders the first 20 episodes; empty for none.
     reranker: str = ""
     #: Probability of an answer from which a retrieval returns items; 0 always returns items. None: what was measured
-    #: best, 0.15 for a question and 0.4 for a turn; 0.09 with another embedding model, 0.06 by keywords alone.
+    #: best, 0.15 for a question and 0.6 for a turn; 0.09 with another embedding model, 0.06 by keywords alone.
     gate_answer_min: Annotated[float, Field(ge=0, le=1)] | None = None
     #: Items in a result, at most, when the request has no `limit`; twice as many when an active query asks for a list,
     #: a number of things or all about a topic.

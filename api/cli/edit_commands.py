@@ -13,7 +13,7 @@ from recollect.api.cli.session import no_namespace, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
-_Namespace = Annotated[str, typer.Argument(help="The namespace.")]
+_Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
 _MemoryId = Annotated[str, typer.Argument(help="The id of the memory, as lists and retrievals have it.")]
 _Reason = Annotated[str | None, typer.Option(help="The reason; it is recorded with the event.")]
 _AsOf = Annotated[

@@ -14,7 +14,7 @@ from recollect.api.cli.session import open_audit, open_cli_log, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
-_Namespace = Annotated[str, typer.Argument(help="The namespace.")]
+_Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
 
 
 def erase(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def read(
     context: typer.Context,
-    namespace: Annotated[str, typer.Argument(help="The namespace.")],
+    namespace: Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")],
     again: Annotated[bool, typer.Option("--again", help="Read all messages, also those that were read.")] = False,
     model: Annotated[str | None, typer.Option("--with", help="The model; RECOLLECT_LLM when left out.")] = None,
     diff: Annotated[bool, typer.Option("--diff", help="Print the difference, and store nothing.")] = False,

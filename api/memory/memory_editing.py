@@ -83,7 +83,7 @@ class MemoryEditing(ABC):
             metadata: labels of every message, by which lists and retrievals can be filtered.
 
         Raises:
-            InvalidInput: a field is missing, unknown or wrong. The errors of `append`.
+            InvalidInput: a field is missing, unknown or wrong.
         """
         return self.append_drafts(
             namespace,
@@ -101,7 +101,7 @@ class MemoryEditing(ABC):
             the read model has the status ``"expired"``.
 
         Raises:
-            NotFound: no memory has this id, or it is forgotten. InvalidNamespace: the name. StorageError: the disk.
+            NotFound: no memory has this id, or it is forgotten.
         """
         with self._reading(namespace, as_of) as snapshot:
             memory = find_memory(snapshot, memory_id) or self._expired(namespace, snapshot, memory_id)
@@ -130,8 +130,7 @@ class MemoryEditing(ABC):
                 entity `description`, `type`, `aliases`, `importance` and `metadata`; of a message `metadata`.
 
         Raises:
-            NotFound: no memory has this id. InvalidInput: memories of this kind have no such field, or a value is
-            wrong. The errors of `append`.
+            InvalidInput: memories of this kind have no such field, or a value is wrong.
         """
         memory = self.get(namespace, memory_id)
         given = changes_of(memory["kind"], text, changes)
@@ -150,8 +149,7 @@ class MemoryEditing(ABC):
         """Pin a memory, which exempts it from ageing and retention limits; return it.
 
         Raises:
-            NotFound: no memory has this id. InvalidInput: documents, entities and observations have no pin.
-            The errors of `append`.
+            InvalidInput: documents, entities and observations have no pin.
         """
         return self._changed(namespace, memory_id, lambda memory: pin_event(memory, "memory.pinned", reason))
 
@@ -175,8 +173,7 @@ class MemoryEditing(ABC):
             ended_at: the end, an aware time or text; the present when None.
 
         Raises:
-            NotFound: no memory has this id. InvalidInput: memories of this kind have no end, or `ended_at` is wrong.
-            The errors of `append`.
+            InvalidInput: memories of this kind have no end, or `ended_at` is wrong.
         """
         return self._changed(namespace, memory_id, lambda memory: end_event(memory, ended_at, reason))
 
@@ -188,9 +185,6 @@ class MemoryEditing(ABC):
         stays hidden until it is mentioned again. The message that a forgotten fact comes from stays: forget it as well.
 
         The bytes stay in the log, in backups and in the traces of earlier retrievals; `erase` removes them.
-
-        Raises:
-            NotFound: no memory has this id. The errors of `append`.
         """
         memory = self.get(namespace, memory_id)
         drafts = edit_drafts(forget_events(memory, reason))
@@ -212,7 +206,7 @@ class MemoryEditing(ABC):
 
         Raises:
             NotFound: no event has this id. InvalidInput: the event is not an edit, or forgot an entity, which is back
-            when it is mentioned. The errors of `append`.
+            when it is mentioned.
         """
         event = self.parts.log.find(check_namespace(namespace), event_id)
         if event is None:
@@ -237,7 +231,7 @@ class MemoryEditing(ABC):
             alias: one of its `aliases`; `merged` of the entity says why it was merged.
 
         Raises:
-            NotFound: no entity has this name. InvalidInput: the entity has no such alias. The errors of `append`.
+            NotFound: no entity has this name. InvalidInput: the entity has no such alias.
         """
         return self._changed(namespace, memory_id, lambda memory: separation_event(memory, alias, reason))
 

@@ -135,8 +135,7 @@ class MemoryLists(ABC):
 
         Raises:
             InvalidInput: no list or no filter has this name, a parameter is wrong, or `as_of` lies in the future.
-            InvalidNamespace: the name. ProjectionFailed: the read model of that version cannot be built.
-            StorageError: the disk.
+            ProjectionFailed: the read model of that version cannot be built.
         """
         return self._rows(namespace, name, after=after, limit=limit, as_of=as_of, filters=filters)
 

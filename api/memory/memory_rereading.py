@@ -36,8 +36,7 @@ class MemoryRereading:
             on_progress: called with ("messages", messages read, None) after each request.
 
         Raises:
-            InvalidInput: no model is configured, or it gave no answer. InvalidNamespace: the name. StorageError: the
-            disk.
+            InvalidInput: no model is configured, or it gave no answer.
         """
         check_namespace(namespace)
         settings = self.parts.settings.llm

@@ -70,7 +70,7 @@ class MemoryReview(ABC):
 
         Raises:
             NotFound: no such memory waits for a review. InvalidInput: the decision is not one of these, or memories of
-            this kind have no text to redact. The errors of `append`.
+            this kind have no text to redact.
         """
         if decision not in DECISIONS:
             raise InvalidInput(f"give one of {', '.join(DECISIONS)}", field="decision")

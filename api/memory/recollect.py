@@ -93,6 +93,8 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
     Raises:
         InvalidInput: a setting is wrong. StorageError: the folder or the log cannot be used; `LogMissing` when the
             log that the folder was derived from is missing.
+        All methods raise InvalidNamespace for a wrong name, and StorageError when the disk fails. Those that take the
+        id of a memory raise NotFound when no memory has it, and those that append raise the errors of `append`.
     """
 
     def __init__(
@@ -127,10 +129,9 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
 
         Raises:
             InvalidEvent: an event does not fit the catalogue, or only jobs may record it. TooLarge: over a limit.
-            NotSupported: this version does not apply events of this type. InvalidNamespace: the name.
+            NotSupported: this version does not apply events of this type.
             NotFound: a memory that an event names by id does not exist.
             EventIdConflict: an id is taken by other content. VersionConflict: the head is not `expected_version`.
-            StorageError: the disk failed.
         """
         return self.append_drafts(namespace, producer_drafts(listed(events)), expected_version=expected_version)
 
@@ -159,8 +160,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
                 time: the answer as of then.
 
         Raises:
-            InvalidInput: an option is wrong, or `as_of` lies in the future. InvalidNamespace: the name. Other failures
-            are reported in `degraded`.
+            InvalidInput: an option is wrong, or `as_of` lies in the future. Other failures are reported in `degraded`.
         """
         check_namespace(namespace)
         request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
@@ -191,7 +191,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
             the appended events; the retrieval, None when none of them is a message.
 
         Raises:
-            the errors of `append`. InvalidInput: an option is wrong; no event is appended then.
+            InvalidInput: an option is wrong; no event is appended then.
         """
         validated = self.parts.screened(check_namespace(namespace), producer_drafts(listed(events)))
         request = turn_request(validated, options)
@@ -212,7 +212,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
         """Return the trace of a retrieval: candidates, features, gate, budget, and the reason of every drop.
 
         Raises:
-            NotFound: no such trace is stored; old traces are removed for new ones. InvalidNamespace: the name.
+            NotFound: no such trace is stored; old traces are removed for new ones.
         """
         self.parts.trace_store.flush()
         trace = find_trace(self.parts.settings.storage.data / "traces", check_namespace(namespace), trace_id)
@@ -286,8 +286,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
             on_progress: called with (name of the step, steps done, steps) before each step.
 
         Raises:
-            InvalidInput: `now` is not a time, or lies in the future. InvalidNamespace: the name.
-            StorageError: the disk.
+            InvalidInput: `now` is not a time, or lies in the future.
         """
         now_us = parse_past_us(now, field="now")
         run = preview if dry_run else compact_steps
@@ -311,8 +310,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
 
         Raises:
             InvalidInput: `now` is not a time, or lies in the future; `timeout_seconds` is negative; or the model cannot
-            be loaded. InvalidNamespace: the name. ProjectionFailed: the namespace is parked. NotSettled: other callers
-            keep appending. StorageError: the disk.
+            be loaded. ProjectionFailed: the namespace is parked. NotSettled: other callers keep appending.
         """
         now_us = parse_past_us(now, field="now")
         if timeout_seconds is not None and not timeout_seconds >= 0:
@@ -325,7 +323,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
         """Fit a running conversation to a token budget. When nearly full, its oldest turns are summarised for good.
 
         Raises:
-            InvalidInput: the budget is not from 64 to 1,000,000. InvalidNamespace: the name. StorageError: the disk.
+            InvalidInput: the budget is not from 64 to 1,000,000.
         """
         if not WINDOW_TOKENS_MIN <= budget_tokens <= WINDOW_TOKENS_MAX:
             raise InvalidInput(
@@ -339,11 +337,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
             return snapshot.episodes.tier_totals()
 
     def sources(self, namespace: str, episode_id: str) -> list[Source]:
-        """Return the original messages of a summary, in order, expired or not; an empty list when it is not a summary.
-
-        Raises:
-            InvalidNamespace: the name. StorageError: the disk.
-        """
+        """Return the original messages of a summary, in order, expired or not; an empty list if it is no summary."""
         with self._reading(namespace) as snapshot:
             return [*read_sources(episode_id, snapshot, self.parts.log, namespace)]
 
@@ -379,7 +373,6 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
 
         Raises:
             InvalidInput: the model cannot be loaded; nothing has changed. FolderInUse: another process changes it.
-            InvalidNamespace: the name. StorageError: the folder cannot be read or written.
         """
         if model is None:
             vectors = self.parts.active_model.vectors()
@@ -405,7 +398,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
 
         Raises:
             InvalidInput: the model was never changed, or its files have changed; nothing has changed.
-            FolderInUse: another process changes the model. StorageError: the folder cannot be read or written.
+            FolderInUse: another process changes the model.
         """
         return undo_change(self.parts.settings.storage.data)
 

@@ -64,9 +64,6 @@ class SubjectExporting(ABC):
 
         Parameters:
             subject: a name as messages and facts have it; everything of the namespace when None.
-
-        Raises:
-            InvalidNamespace: the name. StorageError: the disk.
         """
         lists = {
             name: [*_pages(lambda after, name=name: self._page(namespace, name, after))] for name in EXPORTED_LISTS

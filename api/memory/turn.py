@@ -249,11 +249,7 @@ class Turns:
         recorded. Reply in chunks with ``turn.stream(chunks)``.
 
         Parameters:
-            namespace: whose memory it is.
-            session: the running conversation.
             message: the text, or a message in the form of OpenAI.
-            user_name: the name of the user.
-            assistant_name: the name of the bot.
             metadata: labels of the message and of the reply.
             history: whether the bot itself sends the last turns of the session to its model; they are retrieved like
                 any other otherwise.

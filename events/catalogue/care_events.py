@@ -147,14 +147,14 @@ class Erasure(Payload):
 
 
 class NamespaceErased(Envelope):
-    """`namespace.erased`: all events of the namespace up to this one were erased. Only an erasure records it."""
+    """`namespace.erased`: all events of the namespace up to this one were erased. It is stored unencrypted."""
 
     type: Literal["namespace.erased"] = "namespace.erased"
     payload: Erasure = Erasure()
 
 
 class EventsErased(Envelope):
-    """`events.erased`: the events of a subject, a session or a message were erased. Only an erasure records it."""
+    """`events.erased`: the events of a subject, a session or a message were erased. It is stored unencrypted."""
 
     type: Literal["events.erased"] = "events.erased"
     payload: Erasure

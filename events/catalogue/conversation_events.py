@@ -103,7 +103,7 @@ class Message(Payload):
 
 
 class MessageAdded(Envelope):
-    """`message.added`: a user, an assistant, the system or a tool sent a message."""
+    """`message.added`: a user, an assistant, the system or a tool sent a message: one of `text`, `turns` and `data`."""
 
     type: Literal["message.added"] = "message.added"
     payload: Message
@@ -147,7 +147,7 @@ class Observation(Payload):
 
 
 class ObservationRecorded(Envelope):
-    """`observation.recorded`: a producer recorded an observation."""
+    """`observation.recorded`: a producer recorded a note that no message states."""
 
     type: Literal["observation.recorded"] = "observation.recorded"
     payload: Observation
@@ -161,7 +161,7 @@ class NamespaceSettings(Payload):
 
 
 class NamespaceConfigured(Envelope):
-    """`namespace.configured`: a producer set settings of the namespace."""
+    """`namespace.configured`: a producer set settings of the namespace; those that it leaves out stay as they are."""
 
     type: Literal["namespace.configured"] = "namespace.configured"
     payload: NamespaceSettings

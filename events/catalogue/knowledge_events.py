@@ -86,7 +86,7 @@ class Fact(Payload):
 
 
 class FactStated(Envelope):
-    """`fact.stated`: a producer stated a fact."""
+    """`fact.stated`: a producer stated a fact, with the time for which it is valid."""
 
     type: Literal["fact.stated"] = "fact.stated"
     payload: Fact
@@ -317,7 +317,7 @@ class Document(Payload):
 
 
 class DocumentAdded(Envelope):
-    """`document.added`: a producer added or replaced a curated document."""
+    """`document.added`: a producer added or replaced a curated document, such as a runbook or a page."""
 
     type: Literal["document.added"] = "document.added"
     payload: Document

@@ -1,4 +1,4 @@
-"""Errors page: the tree of errors with the HTTP status and the exit code of each."""
+"""Errors page: every error with its base class and its HTTP status."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from schema_tables import first_paragraph, table
 
 from recollect.api.http.routes import problems
 from recollect.events import errors
-from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
+from recollect.events.errors import RecollectError
 
 #: The status of each error, the special before the general.
 _STATUS: tuple[tuple[type[RecollectError], int], ...] = vars(problems)["_STATUS"]
@@ -24,13 +24,11 @@ def error_classes() -> list[type[RecollectError]]:
 
 
 def render() -> str:
-    """Return the tree as it is drawn in the source, and a table of its classes."""
-    tree = (errors.__doc__ or "").partition("\n\n")[2].rstrip()
+    """Return a table of the classes."""
     rows = [
-        (f"`{error.__name__}`", _parent(error), _status(error), _exit(error), first_paragraph(error))
-        for error in error_classes()
+        (f"`{error.__name__}`", _parent(error), _status(error), first_paragraph(error)) for error in error_classes()
     ]
-    return f"```\n{tree}\n```\n\n{table(('error', 'is a', 'HTTP', 'exit', 'what it means'), rows)}"
+    return table(("error", "is a", "HTTP", "what it means"), rows)
 
 
 def _parent(error: type[RecollectError]) -> str:
@@ -39,7 +37,3 @@ def _parent(error: type[RecollectError]) -> str:
 
 def _status(error: type[RecollectError]) -> str:
     return str(next(status for kind, status in _STATUS if issubclass(error, kind)))
-
-
-def _exit(error: type[RecollectError]) -> str:
-    return "1" if issubclass(error, ProjectionFailed | NotSettled) else "2"

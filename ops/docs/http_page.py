@@ -1,13 +1,14 @@
-"""HTTP page: the table of routes, from OpenAPI, and the fields of a retrieval's request and answer."""
+"""HTTP page: the list of routes, from OpenAPI, and the fields of a retrieval's request and answer."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from schema_tables import field_table, table
+from schema_tables import entry, field_list
 from source_comments import field_comment
 
 from recollect import Recollect
@@ -16,6 +17,10 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.settings import load_settings
 from recollect.projections.queries.page_filters import FILTERS
+
+#: The path of a list, and the parameters that each has besides its filters.
+_LIST = re.compile(r"/v1/namespaces/\{namespace\}/\w+")
+_LIST_PARAMETERS = ("after", "limit", "as_of")
 
 
 def openapi() -> dict[str, Any]:
@@ -27,45 +32,59 @@ def openapi() -> dict[str, Any]:
 
 
 def routes() -> str:
-    """Return every route with its parameters and its body."""
-    rows: list[tuple[str, ...]] = []
-    for path, methods in openapi()["paths"].items():
+    """Return every route with its scopes, its parameters and its body; lists with the same ones are one entry."""
+    description = openapi()
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for path, methods in description["paths"].items():
         for method, route in methods.items():
-            parameters = [f"`{one['name']}`" for one in route.get("parameters", []) if one["in"] == "query"]
-            rows.append(
-                (method.upper(), f"`{path}`", _meaning(route), _scopes(route), ", ".join(parameters), _body(route))
-            )
-    return table(("method", "path", "what it does", "scopes", "query parameters", "body"), rows)
+            is_list = _LIST.fullmatch(path) is not None and path.rpartition("/")[2] in FILTERS
+            details = "; ".join(filter(None, (_scopes(route), _parameters(route, is_list), _body(description, route))))
+            meaning = "List items, with [filters](#filters)." if is_list else _meaning(route)
+            grouped.setdefault((details, meaning), []).append(f"`{method.upper()} {path}`")
+    return "\n".join(entry(", ".join(paths), details, meaning) for (details, meaning), paths in grouped.items())
 
 
 def request() -> str:
     """Return the fields of a retrieval's request."""
-    return field_table(RetrieveRequest)
+    return field_list(RetrieveRequest)
 
 
 def answer() -> str:
     """Return the fields of a retrieval's answer, of its items and of `answer`."""
     return "\n\n".join(
         (
-            _dataclass_table(RetrieveResult, without=("stages_ms", "explain"), renamed={"aids": "answer"}),
-            f"Each of `items`:\n\n{_dataclass_table(Item, without=('authoritative', 'is_read_rule', 'utc_offset'))}",
-            f"`answer`:\n\n{_dataclass_table(AnswerGuidance)}",
+            _dataclass_list(RetrieveResult, without=("stages_ms", "explain"), renamed={"aids": "answer"}),
+            f"Each of `items`:\n\n{_dataclass_list(Item, without=('authoritative', 'is_read_rule', 'utc_offset'))}",
+            f"`answer`:\n\n{_dataclass_list(AnswerGuidance)}",
         )
     )
 
 
 def filters() -> str:
-    """Return the filters of the lists with what they select; a filter that several lists share is one row."""
+    """Return the filters of the lists with what they select; a filter that several lists share is one entry."""
     lists: dict[tuple[str, str, str], list[str]] = {}
     for name, filters in FILTERS.items():
         for key, filter in filters.items():
             shown = "metadata.<name>" if key == "metadata" else key
             lists.setdefault((shown, filter.summary, ", ".join(filter.choices)), []).append(name)
-    rows = [
-        (", ".join(f"`{name}`" for name in names), f"`{key}`", summary, choices)
-        for (key, summary, choices), names in lists.items()
-    ]
-    return table(("lists", "filter", "selects the items with", "values"), rows)
+    own = {name: [key for key, names in lists.items() if names == [name]] for name in FILTERS}
+    shared = [(key, names) for key, names in lists.items() if len(names) > 1]
+    return "\n".join(
+        (
+            *(entry(f"`{key[0]}`", ", ".join(names), _selects(key)) for key, names in shared),
+            *(
+                f"- {name} alone: {'; '.join(f'`{key[0]}`, {_selects(key)}' for key in keys)}"
+                for name, keys in own.items()
+                if keys
+            ),
+        )
+    )
+
+
+def _selects(key: tuple[str, str, str]) -> str:
+    """Return what a filter selects, with its values."""
+    _, summary, choices = key
+    return f"{summary} ({choices})" if choices else summary
 
 
 def _meaning(route: dict[str, Any]) -> str:
@@ -80,16 +99,26 @@ def _scopes(route: dict[str, Any]) -> str:
     return f"{scopes} of `*`" if route["x-extent"] == "server" else scopes
 
 
-def _body(route: dict[str, Any]) -> str:
+def _parameters(route: dict[str, Any], is_list: bool) -> str:
+    names = [one["name"] for one in route.get("parameters", []) if one["in"] == "query"]
+    return ", ".join(f"`{name}`" for name in (_LIST_PARAMETERS if is_list else names))
+
+
+def _body(description: dict[str, Any], route: dict[str, Any]) -> str:
+    """Return the fields of a route's body; those of a retrieval have a section of their own."""
     content = route.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-    return content.get("$ref", "").rpartition("/")[2].lstrip("_")
+    name = content.get("$ref", "").rpartition("/")[2]
+    fields: dict[str, Any] = description["components"]["schemas"][name].get("properties", {}) if name else {}
+    if not fields or name == "RetrieveRequest":
+        return ""
+    return f"body {', '.join(f'`{field}`' for field in fields)}"
 
 
-def _dataclass_table(owner: type, *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None) -> str:
-    rows: list[tuple[str, ...]] = []
+def _dataclass_list(owner: type, *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None) -> str:
+    entries: list[str] = []
     for field in dataclasses.fields(owner):
         if field.name not in without:
             name = (renamed or {}).get(field.name, field.name)
             # Inside, times are microseconds; the outside sees RFC 3339.
-            rows.append((f"`{name.removesuffix('_us')}`", field_comment(owner, field.name)))
-    return table(("field", ""), rows)
+            entries.append(entry(f"`{name.removesuffix('_us')}`", "", field_comment(owner, field.name)))
+    return "\n".join(entries)

@@ -28,10 +28,10 @@ def render() -> str:
     missing = ", ".join(f"`{name}`" for name in methods if name not in client)
     parts = [_class_section(Recollect)]
     parts += [_method_section(name, value) for name, value in methods.items()]
-    parts.append(_class_section(AsyncRecollect))
+    parts.append(f"## AsyncRecollect\n\n{_text(AsyncRecollect)}")
     parts.append(f"{_class_section(Client)}\n\nMethods of `Recollect` that a client lacks: {missing}.")
     parts += [_method_section(name, value) for name, value in client.items() if name not in methods]
-    parts.append(_class_section(AsyncClient))
+    parts.append(f"## AsyncClient\n\n{_text(AsyncClient)}")
     return "\n\n".join(parts)
 
 
@@ -60,7 +60,7 @@ def _signature(name: str, function: object) -> str:
     signature = inspect.signature(function)
     parameters = [
         one.replace(
-            annotation=_Bare(str(one.annotation)) if one.annotation is not one.empty else one.empty,
+            annotation=_annotation(one),
             default=_Bare(one.default.__name__) if inspect.isfunction(one.default) else one.default,
         )
         for one in signature.parameters.values()
@@ -70,23 +70,31 @@ def _signature(name: str, function: object) -> str:
     return f"{name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}{result}"
 
 
+def _annotation(parameter: inspect.Parameter) -> object:
+    """Return the annotation as it is shown: none of a namespace, nor one that the default shows, and no None."""
+    text = str(parameter.annotation)
+    is_clear = parameter.name == "namespace" or parameter.default is not parameter.empty
+    if is_clear and text in ("str", "int", "float", "bool"):
+        return parameter.empty
+    return _Bare(text.removesuffix(" | None") if parameter.default is None else text)
+
+
 def _text(owner: object) -> str:
-    """Return a docstring as Markdown: a section's name in bold, its entries as a list; examples are left out."""
+    """Return a docstring as Markdown: parameters as a list, other sections as a paragraph; examples are left out."""
     lines: list[str] = []
-    in_section = False
+    section: str | None = None
     for line in (inspect.getdoc(owner) or "").splitlines():
         stripped = line.strip()
         if stripped.startswith((">>>", "...")):
             continue
-        section = next((one for one in _SECTIONS if stripped.startswith(one)), None)
-        if section is not None:
-            in_section = True
-            lines += ["", f"**{section.removesuffix(':')}**", ""]
-            rest = stripped.removeprefix(section).strip()
-            lines += [f"- {rest}"] if rest else []
-        elif in_section and re.match(r"    \S", line):
+        if stripped in _SECTIONS:
+            section = stripped
+            lines += (
+                ["", f"**{section.removesuffix(':')}**", ""] if section == "Parameters:" else ["", f"**{section}**"]
+            )
+        elif section == "Parameters:" and re.match(r"    \S", line):
             lines.append(f"- {stripped}")
-        elif in_section and stripped:
+        elif section == "Parameters:" and stripped:
             lines.append(f"  {stripped}")
         else:
             lines.append(stripped)

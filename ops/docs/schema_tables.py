@@ -1,4 +1,4 @@
-"""Schema tables: the fields of a pydantic model as a Markdown table."""
+"""Schema tables: the fields of a pydantic model as a Markdown list, and tables of other rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 from source_comments import field_comment, markdown
 
+#: The most characters of an id or a name; the pages say once what a short string is.
+_SHORT = 200
+
 
 class Field(NamedTuple):
-    """One row of a table."""
+    """One entry of a list, or one row of a table."""
 
     name: str
     type: str
-    #: As JSON; "required" for a field without a default.
+    #: As JSON; "required" for a field without a default, "" for an empty one.
     default: str
     description: str
 
@@ -43,12 +46,23 @@ def fields_of(model: type[BaseModel], *, without: tuple[str, ...] = ()) -> list[
     ]
 
 
-def field_table(model: type[BaseModel], *, without: tuple[str, ...] = ()) -> str:
-    """Return the fields of `model` as a table."""
-    rows = [
-        (f"`{field.name}`", field.type, field.default, field.description) for field in fields_of(model, without=without)
+def field_list(model: type[BaseModel], *, without: tuple[str, ...] = ()) -> str:
+    """Return the fields of `model` as a list."""
+    entries = [
+        entry(f"`{field.name}`", _details(field), field.description) for field in fields_of(model, without=without)
     ]
-    return table(("field", "type", "default", ""), rows) if rows else "No fields."
+    return "\n".join(entries) if entries else "No fields."
+
+
+def entry(name: str, details: str, description: str) -> str:
+    """Return an entry of a list: a name, its type or the like in brackets, and what it is."""
+    bracket = f" ({details})" if details else ""
+    return f"- {name}{bracket}{f': {description}' if description else ''}"
+
+
+def _details(field: Field) -> str:
+    default = "required" if field.default == "required" else f"default {field.default}" if field.default else ""
+    return ", ".join(filter(None, (field.type, default)))
 
 
 def type_text(schema: dict[str, Any]) -> str:
@@ -64,28 +78,26 @@ def type_text(schema: dict[str, Any]) -> str:
         return " or ".join(type_text(one) for one in schema["anyOf"] if one.get("type") != "null")
     if schema.get("type") == "array":
         return f"list of {type_text(schema.get('items', {}))}"
-    name = {"date-time": "time (RFC 3339)"}.get(schema.get("format", ""), schema.get("type", "any JSON"))
+    if schema.get("type") == "string" and schema.get("maxLength") == _SHORT:
+        return "short string"
+    name = {"date-time": "time"}.get(schema.get("format", ""), schema.get("type", "any JSON"))
     return f"{name}{_bounds(schema)}"
 
 
 def _bounds(schema: dict[str, Any]) -> str:
-    low = schema.get("minimum", schema.get("minLength"))
-    high = schema.get("maximum", schema.get("maxLength"))
-    bounds = {
-        "over": schema.get("exclusiveMinimum"),
-        "from": None if low == 1 and schema.get("type") == "string" else low,
-        "under": schema.get("exclusiveMaximum"),
-        "to": high,
-    }
-    unit = " characters" if schema.get("type") == "string" and high is not None else ""
-    text = " ".join(f"{word} {value:,}" for word, value in bounds.items() if value is not None)
-    return f", {text}{unit}" if text else ""
+    if schema.get("type") == "string":
+        return ""
+    low, high, over = schema.get("minimum"), schema.get("maximum"), schema.get("exclusiveMinimum")
+    if low is not None and high is not None:
+        return f" {low:,}–{high:,}"
+    bounds = {"over": over, "from": low, "to": high}
+    return "".join(f" {word} {value:,}" for word, value in bounds.items() if value is not None)
 
 
 def _default(value: Any) -> str:
     if value is PydanticUndefined:
         return "required"
-    if value is None:
+    if value is None or value in ("", [], (), {}):
         return ""
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json", exclude_defaults=True)

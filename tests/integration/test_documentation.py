@@ -116,8 +116,6 @@ def test_a_block_that_is_not_run_has_no_commands_or_says_why() -> None:
             assert block.language in (*RUN, "text", "json", ""), f"{page}, line {block.line}: {block.language}"
             if block.language not in RUN and block.not_run is None:
                 commands = re.findall(r"^(?:\$ )?(?:recollect|curl|make|pip|python) .*", block.text, re.MULTILINE)
-                # A usage line of the reference is not a command: it has its arguments in capitals.
-                commands = [one for one in commands if not re.fullmatch(r"recollect[a-z -]*(?: \[?[A-Z_]+\]?)*", one)]
                 assert not commands, f"{page}, line {block.line}: mark the block as bash, console or python"
 
 
@@ -213,7 +211,7 @@ def test_every_route_is_in_the_reference(tmp_path: Path) -> None:
     with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
         for path, methods in create_app(memory).openapi()["paths"].items():
             for method in methods:
-                assert f"| {method.upper()} | `{path}` |" in text
+                assert f"`{method.upper()} {path}`" in text
 
 
 def test_every_setting_is_in_the_reference() -> None:
@@ -221,7 +219,7 @@ def test_every_setting_is_in_the_reference() -> None:
     names = re.findall(r"`(RECOLLECT_[A-Z_]+)`", text)
     assert len(set(names)) > 50
     for name in setting_names(load_settings()):
-        assert f"| `RECOLLECT_{name.upper()}` |" in text, name
+        assert f"\n- `RECOLLECT_{name.upper()}` " in text, name
 
 
 def setting_names(settings: BaseModel) -> Iterator[str]:
@@ -239,9 +237,12 @@ def test_every_event_type_is_in_the_reference() -> None:
     for name, event in EVENT_CLASSES.items():
         payload: Any = event.model_fields["payload"].annotation
         section = text.partition(f"### {name}\n")[2].partition("\n### ")[0]
+        if (same := re.search(r"Payload: that of \[([\w.]+)\]", section)) is not None:
+            assert EVENT_CLASSES[same.group(1)].model_fields["payload"].annotation is payload, name
+            section = text.partition(f"### {same.group(1)}\n")[2].partition("\n### ")[0]
         rows = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
         for field in payload.model_fields:
-            documented = f"| `{field}` |" in section or any(f"`{field}`" in row for row in rows)
+            documented = f"\n- `{field}` " in section or any(f"`{field}`" in row for row in rows)
             assert documented, f"{name}: {field}"
 
 

@@ -51,12 +51,12 @@ class RetrieveRequest(BaseModel):
 
     #: Any text, such as a question, a message or a pasted log.
     query: str
-    #: Items in the result, at most, besides the standing items of passive mode; `recall_limit` of the settings where
-    #: the request has none, and twice as many where an active query asks for several things.
+    #: Items in the result, at most, besides the standing items of passive mode; `RECOLLECT_RECALL_LIMIT` where the
+    #: request has none.
     limit: Annotated[int, Field(ge=1, le=LIMIT_MAX)] = RECALL_LIMIT
-    #: Tokens in the context, at most; `context_tokens` of the settings where the request has none.
+    #: Tokens in the context, at most; `RECOLLECT_CONTEXT_TOKENS` where the request has none.
     budget_tokens: Annotated[int, Field(ge=0, le=CONTEXT_TOKENS_MAX)] = CONTEXT_TOKENS
-    #: The kinds of items in the result; all kinds when None.
+    #: The kinds of items in the result; all when None.
     kinds: Annotated[frozenset[Kind], Field(min_length=1)] | None = None
     #: Only memories that occurred at or after this time.
     since: AwareDatetime | None = None
@@ -86,7 +86,7 @@ class RetrieveRequest(BaseModel):
     speaker: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     #: Whether the standing instructions of other users apply as well, each with its speaker.
     shared_rules: bool = False
-    #: The format of the context: Markdown, a preamble to the user's message, or JSON.
+    #: The format of the context; a preamble is for the beginning of the user's message.
     format: Format = "markdown"
     #: The context window of the language model, in tokens, so that passive mode detects when the conversation fills it.
     window_tokens: Annotated[int, Field(ge=64, le=10_000_000)] | None = None
