@@ -73,7 +73,7 @@ $(VENV)/installed: pyproject.toml Makefile
 	@$(PIP) install --quiet --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed
+$(VENV)/installed-dev: $(VENV)/installed ops/import/pyproject.toml
 	@echo "==> Installing what the tests need, 150 MB (about 40 s)"
-	@$(PIP) install --quiet --group dev
+	@$(PIP) install --quiet --group dev --editable ops/import
 	@touch $@

@@ -50,8 +50,7 @@ def import_file(
         str,
         typer.Option(
             "--format",
-            help="auto, chatgpt, claude, kira, markdown, mem0, letta, graphiti, mcp-memory, telegram, discord, slack, "
-            "okf, jsonl, or memory-md for files of an export.",
+            help="auto, a format, or memory-md for files of an export; an unknown name prints the formats.",
         ),
     ] = "auto",
     namespace: Annotated[
@@ -126,7 +125,7 @@ def jsonl(
     ] = None,
 ) -> None:
     """Import an export of Recollect, or events in the form of the HTTP route."""
-    from recollect.api.importers.jsonl_import import import_jsonl  # noqa: PLC0415
+    from recollect.api.importers.formats.jsonl_import import import_jsonl  # noqa: PLC0415
 
     try:
         lines = sys.stdin.buffer if str(file) == "-" else file.open("rb")

@@ -1,4 +1,4 @@
-"""Importers: events from files of other formats.
+"""Importers: events from files of other programs.
 
-They may use `events`.
+They may use `events`, and the reading of statements from `jobs` and `projections`.
 """

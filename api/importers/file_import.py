@@ -6,8 +6,8 @@ from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
-from recollect.api.importers.formats import READERS, WITH_NAMESPACES, recognise
 from recollect.api.importers.import_loader import LoadOptions, load
+from recollect.api.importers.importer import importer_of, recognised
 from recollect.api.importers.records import Failed, ImportReport, ReadOptions
 from recollect.api.importers.source_files import open_source
 from recollect.api.settings import Settings
@@ -34,7 +34,7 @@ def import_path(
     """Import `path`, and return what became of its items. Importing it again adds nothing.
 
     Parameters:
-        form: a name of `READERS`, or ``auto``.
+        form: the name of an installed format, or ``auto``.
         namespace: where it is imported to; None only for formats that have namespaces.
         user: the name of the user in the bot's own messages.
         since: a time or a date; what happened before is left out.
@@ -44,17 +44,17 @@ def import_path(
     Raises:
         InvalidInput: an option is wrong, or the path is not an export of this format; nothing was appended.
     """
-    if form != "auto" and form not in READERS:
-        raise InvalidInput(f"give auto, or one of {', '.join(READERS)}", field="--format")
+    importer = None if form == "auto" else importer_of(form)
     if namespace is not None:
         check_namespace(namespace)
     since_moment = None if since is None else _parse_since(since)
     with open_source(path) as files:
-        name = recognise(files) if form == "auto" else form
-        if namespace is None and name != WITH_NAMESPACES:
+        importer = importer or recognised(files)
+        name = importer.name
+        if namespace is None and not importer.has_namespaces:
             raise InvalidInput(f"{name} has no namespaces; say whose memory it becomes", field="--namespace")
         options = LoadOptions(format=name, namespace=namespace, since=since_moment, items_max=limit, dry_run=dry_run)
-        records = READERS[name](files, ReadOptions(user=user, namespace=namespace))
+        records = importer.read(files, ReadOptions(user=user, namespace=namespace))
         log = _open_log(settings, dry_run=dry_run)
         with closing(log) if log is not None else nullcontext():
             report = load(log, records, options, settings.privacy, on_progress)

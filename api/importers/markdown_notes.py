@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,6 +10,7 @@ from typing import Any
 
 from recollect.api.importers.records import ReadOptions, Record, Skipped, knowledge, short_hash
 from recollect.api.importers.statements import bullet_text, imported_fact, is_hint, is_keyed, liking, note, statement
+from recollect.events.errors import InvalidInput
 
 _HEADING = re.compile(r"^(?P<level>#{1,6})\s{1,4}(?P<title>\S.*?)\s{0,4}#{0,6}$")
 #: `**Work context**` and `Morning:` alone on a line are headings, too.
@@ -18,6 +20,9 @@ _LABEL = re.compile(r"^(?P<title>[^\W\d_][^:\n]{0,60}):$")
 _LABEL_LEVEL, _BULLET_LEVEL = 7, 8
 _NUMBER = re.compile(r"^\d{1,3}[.)]\s{1,4}")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s{1,4}(?=[A-ZÀ-Þ\"“*])")
+_MARK = "---"
+#: Lines of front matter that are read; one of a concept of OKF has twenty.
+_LINES_MAX = 1_000
 _FENCE = re.compile(r"^(?:```|~~~)")
 #: Characters of a line from which the next one may continue it.
 _WRAPPED_CHARS_MIN = 50
@@ -73,6 +78,32 @@ def _level(block: str) -> tuple[int, str] | None:
 
 def _title(text: str) -> str:
     return _NUMBER.sub("", text.replace("**", "")).strip(" :")
+
+
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """Return the fields of a concept and its body. Values are read as JSON, which is YAML, and else as plain text.
+
+    Raises:
+        InvalidInput: the text does not begin with front matter.
+    """
+    lines = text.split("\n")
+    if lines[0].strip() != _MARK:
+        raise InvalidInput("has no front matter", field="concept")
+    fields: dict[str, Any] = {}
+    for number, line in enumerate(lines[1:_LINES_MAX], start=1):
+        if line.strip() == _MARK:
+            return fields, "\n".join(lines[number + 1 :])
+        name, colon, value = line.partition(":")
+        if colon and not name.startswith((" ", "#", "-")):
+            fields[name.strip()] = _value(value.strip())
+    raise InvalidInput("its front matter has no end", field="concept")
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def split_title(text: str) -> tuple[str | None, str]:

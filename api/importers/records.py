@@ -147,6 +147,20 @@ def as_moment(value: object) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
+def branch(nodes: Mapping[str, Any], last: object, parent: str) -> list[dict[str, Any]]:
+    """Return the nodes of a tree from the root to the node `last`, each with its id; a cycle of parents ends it.
+
+    Parameters:
+        nodes: the nodes by id.
+        parent: the field of a node with the id of the one before it.
+    """
+    nodes_back: dict[str, dict[str, Any]] = {}
+    while isinstance(last, str) and last in nodes and last not in nodes_back:
+        nodes_back[last] = {"id": last} | as_object(nodes[last])
+        last = nodes_back[last].get(parent)
+    return [*nodes_back.values()][::-1]
+
+
 def short_hash(*parts: str) -> str:
     """Return the first 32 hex digits of the sha256 of texts."""
     return sha256("\x1f".join(parts).encode(errors="replace")).hexdigest()[:32]

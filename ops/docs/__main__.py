@@ -1,4 +1,4 @@
-"""`python ops/docs`: writes the generated parts of docs/reference between their markers.
+"""`python ops/docs`: writes the generated parts of docs between their markers.
 
 A part lies between ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->``; the text around it is written by hand.
 With ``--check`` nothing is written, and the exit code is 1 when a page is not what the generator makes.
@@ -15,26 +15,28 @@ from pathlib import Path
 import cli_page
 import errors_page
 import events_page
+import formats_table
 import http_page
 import python_page
 import settings_page
 from module_list import list_of_modules
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+DOCS = Path(__file__).parents[2] / "docs"
 
 #: The generated parts: the page, and what makes each of its parts.
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
-    "cli.md": {"commands": cli_page.render},
-    "errors.md": {"errors": errors_page.render},
-    "events.md": {"events": events_page.render},
-    "http.md": {
+    "reference/cli.md": {"commands": cli_page.render},
+    "reference/errors.md": {"errors": errors_page.render},
+    "reference/events.md": {"events": events_page.render},
+    "reference/http.md": {
         "routes": http_page.routes,
         "request": http_page.request,
         "answer": http_page.answer,
         "filters": http_page.filters,
     },
-    "python.md": {"methods": python_page.render},
-    "settings.md": {"settings": settings_page.render},
+    "reference/python.md": {"methods": python_page.render},
+    "reference/settings.md": {"settings": settings_page.render},
+    "how-to/move-in.md": {"formats": formats_table.render},
 }
 
 
@@ -66,7 +68,7 @@ def main() -> int:
     os.environ["COLUMNS"] = "120"
     different: list[str] = []
     for name, parts in PAGES.items():
-        path = REFERENCE / name
+        path = DOCS / name
         page = path.read_text(encoding="utf-8")
         made = filled(page, parts)
         if made != page:
@@ -75,7 +77,7 @@ def main() -> int:
                 path.write_text(made, encoding="utf-8")
     verb = "is not what the generator makes; run: python ops/docs" if check else "written"
     for name in different:
-        print(f"docs/reference/{name}: {verb}")
+        print(f"docs/{name}: {verb}")
     return 1 if check and different else 0
 
 

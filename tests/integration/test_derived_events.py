@@ -17,7 +17,7 @@ from support.read_models import connection_of
 from support.server import serving
 
 from recollect import AsyncRecollect, Recollect
-from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.importers.formats.jsonl_import import import_jsonl
 from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.catalogue import DERIVED_EVENTS, EVENT_CLASSES, Envelope, type_of

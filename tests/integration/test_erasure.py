@@ -17,7 +17,7 @@ from support.embedders import HashingEmbedder
 from support.events import Event, message
 
 from recollect import Recollect
-from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.importers.formats.jsonl_import import import_jsonl
 from recollect.api.pages.export import export_lines
 from recollect.api.receipt_types import Receipt
 from recollect.api.settings import load_settings

@@ -359,20 +359,6 @@ def test_a_bundle_comes_back_as_the_same_knowledge(facts: list[tuple[str, str]],
             assert remembered(memory) == expected
 
 
-def test_a_concept_of_another_program_becomes_a_document(tmp_path: Path) -> None:
-    bundle = tmp_path / "bundle"
-    bundle.mkdir()
-    (bundle / "index.md").write_text("---\nokf_version: 0.2\n---\n# Index\n")
-    (bundle / "table.md").write_text("---\ntype: Table\ntitle: Orders\ntags: [a, b]\n---\nOne row an order.\n")
-    (bundle / "broken.md").write_text("no front matter")
-    settings = load_settings(data=tmp_path / "data", embedding_model="none")
-    report = import_path(bundle, settings=settings, namespace="ann")
-    assert [failure.where for failure in report.failed] == ["broken.md"]
-    with Recollect(settings=settings, workers=False) as memory:
-        [document] = memory.list("ann", "documents")["items"]
-        assert (document["title"], document["text"]) == ("Orders", "One row an order.")
-
-
 _EVENT = st.one_of(
     st.text(min_size=1, max_size=20).map(
         lambda text: message(text.replace("\ud800", ""), occurred_at=_DAY, session_id="s")

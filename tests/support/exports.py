@@ -123,23 +123,6 @@ def claude_conversation(id: str = "d1") -> Any:
     }
 
 
-CLAUDE_MEMORIES = [
-    {
-        "account_uuid": "acct",
-        "conversations_memory": "**Work context**\n\nAnn works at Fernside Farm. She plans the orchards.\n\n"
-        "**Personal context**\n\n- User prefers metric units\n- **Diet:** vegetarian\n",
-        "project_memories": {"p1": "The orchard project ends in October."},
-    }
-]
-CLAUDE_PROJECT = {
-    "uuid": "p1",
-    "name": "Orchard",
-    "description": "Planting plans",
-    "prompt_template": "Answer with sources.",
-    "created_at": "2026-02-01T00:00:00Z",
-    "docs": [{"uuid": "doc1", "filename": "soil.md", "content": "The soil of the upper field is acid."}],
-}
-
 MEM0 = {
     "results": [
         {
@@ -155,117 +138,7 @@ MEM0 = {
         {"id": "7a2", "memory": "Allergic to peanuts", "user_id": "ann", "created_at": "2026-01-03T00:00:00+00:00"},
     ]
 }
-MEM0_BLOCKS = """---
-id: 9b1
-created_at: 2026-01-05T10:00:00Z
-type: preference
-confidence: 0.9
----
-User prefers window seats
----
-id: 9b2
-created_at: 2026-01-06T10:00:00Z
----
-User has two dogs
-"""
 
-LETTA = {
-    "agents": [
-        {
-            "id": "agent-0",
-            "name": "Helper",
-            "created_at": "2026-01-01T00:00:00Z",
-            "system": "You are Helper",
-            "block_ids": ["block-0", "block-1"],
-            "messages": [
-                {"id": "message-0", "role": "system", "content": [{"type": "text", "text": "You are Helper"}]},
-                {
-                    "id": "message-1",
-                    "role": "user",
-                    "content": [{"type": "text", "text": '{"type": "user_message", "message": "I row on Sundays"}'}],
-                    "created_at": "2026-01-02T10:00:00Z",
-                },
-                {
-                    "id": "message-2",
-                    "role": "assistant",
-                    "content": [{"type": "text", "text": "inner thought"}],
-                    "tool_calls": [
-                        {"id": "t", "function": {"name": "send_message", "arguments": '{"message": "Nice, rowing!"}'}}
-                    ],
-                    "created_at": "2026-01-02T10:00:01Z",
-                },
-                {"id": "message-3", "role": "tool", "content": [{"type": "text", "text": "{}"}]},
-                {"id": "message-4", "role": "user", "content": '{"type": "heartbeat", "reason": "timer"}'},
-            ],
-        }
-    ],
-    "blocks": [
-        {"id": "block-0", "label": "human", "value": "Name: Ann\nLikes rowing.", "limit": 5000},
-        {"id": "block-1", "label": "persona", "value": "I am Helper", "limit": 5000},
-        {"id": "block-2", "label": "house rules", "value": "The boat house closes at nine.", "limit": 5000},
-    ],
-    "tools": [{"name": "x", "source_code": "import os"}],
-    "metadata": {"revision_id": "1"},
-}
-
-GRAPHITI = [
-    {
-        "kind": "edge",
-        "uuid": "e1",
-        "group_id": "g",
-        "source_node_uuid": "n1",
-        "target_node_uuid": "n2",
-        "name": "WORKS_AT",
-        "fact": "Ann works at Fernside",
-        "episodes": ["p1"],
-        "created_at": "2026-01-01T00:00:00Z",
-        "valid_at": "2024-05-01T00:00:00Z",
-        "invalid_at": "2025-12-01T00:00:00Z",
-        "expired_at": None,
-    },
-    {
-        "kind": "entity",
-        "uuid": "n1",
-        "group_id": "g",
-        "name": "Ann",
-        "labels": ["Person"],
-        "summary": "Ann keeps bees",
-        "created_at": "2026-01-01T00:00:00Z",
-    },
-    {"kind": "entity", "uuid": "n2", "group_id": "g", "name": "Fernside", "labels": ["Entity"], "summary": ""},
-    {
-        "kind": "episode",
-        "uuid": "p1",
-        "group_id": "g",
-        "source": "message",
-        "content": "Ann: I keep bees",
-        "valid_at": "2026-01-01T08:00:00Z",
-        "created_at": "2026-01-01T08:00:01Z",
-    },
-    {
-        "kind": "edge",
-        "uuid": "e2",
-        "group_id": "g",
-        "source_node_uuid": "n1",
-        "target_node_uuid": "n2",
-        "name": "ADVISES",
-        "fact": "Ann advises Fernside on bees",
-        "created_at": "2026-01-03T00:00:00Z",
-        "valid_at": None,
-        "invalid_at": None,
-    },
-]
-
-MCP_MEMORY = [
-    {
-        "type": "entity",
-        "name": "default_user",
-        "entityType": "person",
-        "observations": ["Speaks Danish", "User has a boat"],
-    },
-    {"type": "entity", "name": "Fernside_Farm", "entityType": "organization", "observations": ["Grows figs"]},
-    {"type": "relation", "from": "default_user", "to": "Fernside_Farm", "relationType": "works_at"},
-]
 
 TELEGRAM_CHAT: dict[str, Any] = {
     "name": "Bob",
@@ -303,77 +176,6 @@ TELEGRAM_CHAT: dict[str, Any] = {
             "forwarded_from": "News",
         },
     ],
-}
-TELEGRAM_ACCOUNT = {
-    "about": "…",
-    "personal_information": {"user_id": 1, "first_name": "Ann"},
-    "chats": {"about": "…", "list": [TELEGRAM_CHAT, {**TELEGRAM_CHAT, "id": 77, "name": "Club"}]},
-}
-
-DISCORD: dict[str, Any] = {
-    "guild": {"id": "1", "name": "Rowers"},
-    "channel": {"id": "55", "type": "GuildTextChat", "category": "Text", "name": "boats", "topic": None},
-    "dateRange": {"after": None, "before": None},
-    "exportedAt": "2026-03-01T00:00:00Z",
-    "messages": [
-        {
-            "id": "900",
-            "type": "GuildMemberJoin",
-            "timestamp": "2026-02-01T10:00:00+00:00",
-            "content": "Joined",
-            "author": {"id": "7", "name": "ann", "isBot": False},
-        },
-        {
-            "id": "901",
-            "type": "Default",
-            "timestamp": "2026-02-01T10:00:00.5+00:00",
-            "content": "I bought a skiff",
-            "author": {"id": "7", "name": "ann", "nickname": "Ann", "isBot": False},
-            "attachments": [],
-            "embeds": [],
-        },
-        {
-            "id": "902",
-            "type": "Reply",
-            "timestamp": "2026-02-01T10:01:00+00:00",
-            "content": "",
-            "author": {"id": "8", "name": "weatherbot", "isBot": True},
-            "embeds": [{"title": "Wind", "description": "calm"}],
-        },
-    ],
-    "messageCount": 3,
-}
-
-SLACK_USERS = [{"id": "U1", "name": "ann", "profile": {"real_name": "Ann Lund"}}, {"id": "U2", "name": "bob"}]
-SLACK_DAY = [
-    {"type": "message", "subtype": "channel_join", "user": "U1", "text": "<@U1> has joined", "ts": "1769940000.000100"},
-    {
-        "type": "message",
-        "user": "U1",
-        "ts": "1769940005.000200",
-        "text": "<@U2> the <https://example.org|site> is up &amp; fast <!here>",
-    },
-    {"type": "message", "user": "U2", "text": "thanks", "ts": "1769940010.000300", "thread_ts": "1769940005.000200"},
-    {
-        "type": "message",
-        "subtype": "bot_message",
-        "bot_id": "B1",
-        "username": "ci",
-        "text": "build ok",
-        "ts": "1769940020.000400",
-    },
-]
-
-KIRA = {
-    "MEMORY.md": "# MEMORY.md\n\n## 1. Work\n\n- **Employer:** Fernside Farm\n- Otto prefers short answers\n\n"
-    "## 2. Home\n\nThe house has a blue door. The cat is called Biscuit.\n",
-    "USER.md": "# USER.md\n\n- **Name:** Otto\n- **Timezone:** Europe/Vienna\n",
-    "SOUL.md": "You are Kira.",
-    "memory/2026-02-11.md": "# 2026-02-11\n\n## Deploy (21:19 UTC)\n\n- Deployed the site to Vercel\n"
-    "- Rolled back at once (22:05 UTC)\n",
-    "memory/2026-02-12-boat-trip.md": "- Rented a boat on the lake\n",
-    "memory/heartbeat-state.json": "{}",
-    "memory/retrieved-context.md": "- old context",
 }
 
 

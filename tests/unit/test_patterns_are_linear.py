@@ -20,10 +20,11 @@ from functools import cache, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from pkgutil import walk_packages
+from pkgutil import ModuleInfo, walk_packages
 from typing import Any, cast
 
 import pytest
+import recollect_import
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DataObject, data, just, lists, sampled_from
 from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to, hostile_words
@@ -68,11 +69,16 @@ _TRIES = 5
 _MADE_LATER = {"remove_names", "_rename_speakers", "_compiled", "_before", "_after", "_names_pattern", "_rule"}
 
 
+def _modules() -> Iterator[ModuleInfo]:
+    yield from walk_packages(recollect.__path__, "recollect.")
+    yield from walk_packages(recollect_import.__path__, "recollect_import.")
+
+
 @cache
 def patterns() -> dict[str, re.Pattern[str]]:
     """Return every pattern that the modules of the packages hold, by a name to find it by, each once."""
     found: dict[re.Pattern[str], str] = {}
-    for module in walk_packages(recollect.__path__, "recollect."):
+    for module in _modules():
         for name, value in vars(import_module(module.name)).items():
             for at, pattern in enumerate(_within(value)):
                 found.setdefault(pattern, f"{module.name}.{name}[{at}]")
@@ -143,7 +149,7 @@ def test_a_quadratic_pattern_is_found() -> None:
 
 def test_patterns_are_made_where_this_test_finds_them() -> None:
     """A pattern given to a function of `re` as text, or compiled within a function, would be tried by nobody."""
-    for module in walk_packages(recollect.__path__, "recollect."):
+    for module in _modules():
         path = import_module(module.name).__file__
         assert path is not None
         for name, call in _calls_of_re(Path(path)):

@@ -13,7 +13,7 @@ from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memo
 from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
-from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.importers.formats.jsonl_import import import_jsonl
 from recollect.api.memory.async_recollect import AsyncRecollect, screened_off_loop
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recollect.api.importers.json_lines import read_json_lines
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_lines
 from recollect.api.importers.records import (
     IMPORTED_CONFIDENCE,
     Conversation,
@@ -25,7 +26,7 @@ from recollect.api.importers.statements import imported_fact, note, statement
 from recollect.events.errors import InvalidInput
 
 
-def read_graphiti(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield episodes as messages, entities, and edges as facts that are valid from `valid_at` to `invalid_at`.
 
     The file is read twice, since an edge names its entities by their ids.
@@ -141,3 +142,20 @@ def _edge(fields: dict[str, Any], names: dict[str, str], options: ReadOptions) -
         relation = {"source": source, "type": kind, "target": target, "confidence": IMPORTED_CONFIDENCE}
         key = f"relation:{uuid or short_hash(source, kind, target)}"
         yield knowledge(key, "relationship.stated", relation, where=f"edge {uuid}", occurred_at=occurred_at)
+
+
+def _match(files: SourceFiles) -> Match:
+    if has_signs(files, (b'"source_node_uuid"',)):
+        return Match.CERTAIN
+    return Match.LIKELY if has_signs(files, (b'"group_id"', b'"uuid"')) else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="graphiti",
+        files="lines of JSON, see below",
+        content="edges as facts from `valid_at` to `invalid_at`, entities, episodes as messages",
+        match=_match,
+        read=_read,
+    ),
+)

@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.json_elements import json_elements
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.records import (
     Conversation,
-    Failed,
     ReadOptions,
     Record,
     Skipped,
@@ -21,7 +21,6 @@ from recollect.api.importers.records import (
     as_name,
     as_text,
     guarded,
-    json_of,
     knowledge,
     message,
     short_hash,
@@ -41,7 +40,7 @@ ORDER BY memory_id, coalesce(updated_at, created_at), rowid
 _MESSAGES = "SELECT id, session_scope, role, content, name, created_at FROM messages ORDER BY session_scope, created_at"
 
 
-def read_mem0(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield the memories as facts about the user, with the times at which they were made and changed."""
     for name in files.names:
         if files.peek(name)[:16] == _SQLITE:
@@ -49,23 +48,11 @@ def read_mem0(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
         elif PurePosixPath(name).suffix == ".md":
             yield from guarded(name, lambda name=name: _blocks(files.read(name).decode(errors="replace"), options))
         elif PurePosixPath(name).suffix in (".json", ""):
-            yield from _memories(files, name, options)
+            yield from read_json_items(
+                files, name, "memory", lambda fields: [_memory(fields, options)], descends=_LISTS.__contains__
+            )
         else:
             yield Skipped(reason="file of another kind")
-
-
-def _memories(files: SourceFiles, name: str, options: ReadOptions) -> Iterator[Record]:
-    number = 0
-    try:
-        with files.open(name) as stream:
-            for number, element in enumerate(json_elements(stream, _LISTS.__contains__), start=1):
-                if element.path in ((), ("",)) or len(element.path) > 1:
-                    where = f"{name}, memory {number}"
-                    yield from guarded(where, lambda raw=element.raw: [_memory(json_of(raw), options)])
-    except (InvalidInput, OSError) as error:
-        yield Failed(where=f"{name}, after memory {number}", reason=str(error))
-    if number == 0:
-        yield Failed(where=name, reason="has no memory")
 
 
 def _memory(fields: dict[str, Any], options: ReadOptions) -> Record:
@@ -152,3 +139,19 @@ def _message(row: tuple[Any, ...], options: ReadOptions) -> Record:
         name=(options.user if is_user else None) or as_name(name),
         is_own_words=is_user,
     )
+
+
+def _match(files: SourceFiles) -> Match:
+    signs = ((b'"memory"',), (_SQLITE,), (b"---\nid:",))
+    return Match.LIKELY if has_signs(files, *signs, names=files.named("history.db")) else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="mem0",
+        files="the JSON of `Memory.get_all()`, the plugin's Markdown, or `history.db`",
+        content="memories as facts with their times; of `history.db` also what they said before",
+        match=_match,
+        read=_read,
+    ),
+)

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.markdown_notes import note_facts, note_lines, split_title, topic_of
-from recollect.api.importers.okf_import import split_front_matter
+from recollect.api.importers.importer import Importer, Match
+from recollect.api.importers.markdown_notes import note_facts, note_lines, split_front_matter, split_title, topic_of
 from recollect.api.importers.records import (
     Conversation,
     Failed,
@@ -31,7 +31,7 @@ from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 
 #: Curated files, whose lines are about the user.
-CURATED = ("MEMORY.md", "USER.md")
+_CURATED = ("MEMORY.md", "USER.md")
 #: Daily notes: the date is that of the name; the time a file was written is not the time of what it says.
 _DAILY = re.compile(r"(?P<date>\d{4}-\d{2}-\d{2})(?:[- ](?P<slug>[\w -]{1,80}))?\.md")
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
@@ -50,7 +50,7 @@ _LINK = re.compile(r"!?\[\[(?:[^\]|\n]{1,200}\|)?(?P<shown>[^\]|\n]{1,200})\]\]"
 _DATES = ("date", "created", "created_at")
 
 
-def read_notes(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield facts from MEMORY.md and USER.md, observations from daily notes, and documents from other notes."""
     has_files = False
     for name in files.names:
@@ -71,7 +71,7 @@ def _note(files: SourceFiles, name: str, options: ReadOptions) -> Iterator[Recor
     path = PurePosixPath(name)
     fields, text = _parts(_LINK.sub(r"\g<shown>", files.read(name).decode("utf-8", errors="replace")))
     daily = _DAILY.fullmatch(path.name)
-    if path.name in CURATED:
+    if path.name in _CURATED:
         yield from note_facts(text, options, key=path.name)
     elif daily is not None:
         yield from _daily(text, name, daily)
@@ -144,3 +144,39 @@ def _clock(time: re.Match[str]) -> timedelta:
 
 def _untimed(text: str) -> str:
     return _TIME.sub("", text).replace("**", "").strip()
+
+
+def _match_kira(files: SourceFiles) -> Match:
+    if files.named(*_CURATED):
+        return Match.CERTAIN
+    return Match.KIND if any(PurePosixPath(name).parent.name == "memory" for name in _notes(files)) else Match.NONE
+
+
+def _match_markdown(files: SourceFiles) -> Match:
+    return Match.KIND if _notes(files) and not _match_kira(files) else Match.NONE
+
+
+def _notes(files: SourceFiles) -> list[str]:
+    """Return the Markdown files. A bundle in the Open Knowledge Format has none: the extra `import` reads it."""
+    is_bundle = "index.md" in files.names and b"okf_version:" in files.peek("index.md")
+    return [] if is_bundle else [name for name in files.names if name.endswith(".md")]
+
+
+IMPORTERS = (
+    Importer(
+        name="kira",
+        files="a folder with `MEMORY.md`, `USER.md`, `memory/YYYY-MM-DD.md` (OpenClaw, too)",
+        content="lines of the curated files, see below; lines of daily notes as observations of that day, at the times "
+        "they name; other notes as documents; not the persona and the machine files",
+        match=_match_kira,
+        read=_read,
+    ),
+    Importer(
+        name="markdown",
+        files="a folder of notes, such as a vault of Obsidian, or one note",
+        content="daily notes (`YYYY-MM-DD.md`) as observations, any other note as a document with its folders, title, "
+        "headings and tasks",
+        match=_match_markdown,
+        read=_read,
+    ),
+)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -8,8 +9,9 @@ import pytest
 from evaluation.locomo_events import locomo_events
 from support.data import conversations
 from support.events import message
+from support.exports import write_lines
 
-from recollect.api.importers.jsonl_import import import_jsonl
+from recollect.api.importers.formats.jsonl_import import import_jsonl
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import InvalidInput
 
@@ -30,6 +32,13 @@ _PUBLISHED: list[dict[str, Any]] = [
         "qa": [],
     }
 ]
+
+
+def sample(folder: Path) -> Path:
+    return write_lines(folder / "events.jsonl", [message("x", id="e1"), message("y", id="e2")])
+
+
+SAMPLES = {"jsonl": sample}
 
 
 def quiet(done: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from recollect.api.importers.importer import Importer, Match, has_signs
 from recollect.api.importers.markdown_notes import note_facts
 from recollect.api.importers.records import (
     Conversation,
@@ -34,7 +35,7 @@ _HUMAN = frozenset({"human", "user"})
 _SPEAKING_TOOL = "send_message"
 
 
-def read_letta(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield the messages of each agent, and its blocks as facts or documents. Tools are ignored.
 
     Archival passages are not part of an agent file.
@@ -139,3 +140,19 @@ def _json_or_none(text: str) -> Any:
         return json_of(text.encode())
     except ValueError:
         return None
+
+
+def _match(files: SourceFiles) -> Match:
+    is_agent = any(name.endswith(".af") for name in files.names) or has_signs(files, (b'"agents"', b'"blocks"'))
+    return Match.CERTAIN if is_agent else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="letta",
+        files="an agent file `.af`",
+        content="messages, the block `human` as facts, other blocks as documents. Archival passages are not in it",
+        match=_match,
+        read=_read,
+    ),
+)

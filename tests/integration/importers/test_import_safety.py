@@ -12,16 +12,11 @@ from hypothesis import strategies as st
 from support import exports
 
 from recollect.api.importers.file_import import import_path
-from recollect.api.importers.formats import READERS
+from recollect.api.importers.importer import importers
 from recollect.api.importers.records import ImportReport, ReadOptions
 from recollect.api.importers.source_files import open_source
-from recollect.api.settings import Settings, load_settings
+from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput
-
-
-@pytest.fixture
-def settings_of_test(tmp_path: Path) -> Settings:
-    return load_settings(data=tmp_path / "data", embedding_model="none")
 
 
 def run(path: Path, settings: Settings, form: str = "auto") -> ImportReport:
@@ -79,7 +74,7 @@ def test_an_empty_or_foreign_file_is_no_success(tmp_path: Path, settings_of_test
     path.write_text(content)
     with pytest.raises(InvalidInput, match="no format is recognised"):
         run(path, settings_of_test)
-    for name in READERS:
+    for name in importers():
         try:
             report = run(path, settings_of_test, form=name)
         except InvalidInput:
@@ -114,5 +109,5 @@ def test_no_json_of_any_shape_raises(tmp_path_factory: pytest.TempPathFactory, v
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_text(text[: len(text) - cut] if cut > 20 else text, encoding="utf-8", errors="replace")
     with open_source(path) as files:
-        for reader in READERS.values():
-            assert isinstance([*reader(files, ReadOptions(namespace="a"))], list)
+        for importer in importers().values():
+            assert isinstance([*importer.read(files, ReadOptions(namespace="a"))], list)

@@ -6,6 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from recollect.api.importers.batches import ImportResult, append_all
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_lines
+from recollect.api.importers.records import ExactEvent, ReadOptions, Record
+from recollect.api.importers.source_files import SourceFiles
 from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
@@ -56,10 +60,10 @@ def _events(lines: Iterable[bytes], namespace: str | None) -> Iterator[tuple[str
 
 
 def _event(line: bytes, namespace: str | None) -> tuple[str, EventDraft]:
-    return read_event(json_object(line), namespace)
+    return _read_event(json_object(line), namespace)
 
 
-def read_event(fields: dict[str, Any], namespace: str | None) -> tuple[str, EventDraft]:
+def _read_event(fields: dict[str, Any], namespace: str | None) -> tuple[str, EventDraft]:
     """Return the namespace and the event of a line.
 
     Parameters:
@@ -87,3 +91,30 @@ def _drop_invalid_through(fields: dict[str, Any]) -> None:
         through = values.get("through")
         if isinstance(through, int) and through > version:
             del values["through"]
+
+
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+    """Yield the events of an export of Recollect, or of lines in the form of the HTTP route."""
+
+    def event(fields: dict[str, Any], name: str) -> Record:
+        namespace, event = _read_event(fields, options.namespace)
+        return ExactEvent(namespace=namespace, draft=event, where=f"{name}, event {event.id or event.type}")
+
+    for name in files.names:
+        yield from read_json_lines(files, name, lambda fields, name=name: [event(fields, name)])
+
+
+def _match(files: SourceFiles) -> Match:
+    return Match.LIKELY if has_signs(files, (b'"payload"', b'"type"')) else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="jsonl",
+        files="events, see below",
+        content="the events as they are",
+        match=_match,
+        read=_read,
+        has_namespaces=True,
+    ),
+)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.json_elements import JsonPath, json_elements
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_elements import JsonPath
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.markdown_notes import note_facts
 from recollect.api.importers.records import (
     Conversation,
@@ -19,8 +21,7 @@ from recollect.api.importers.records import (
     as_name,
     as_object,
     as_text,
-    guarded,
-    json_of,
+    branch,
     knowledge,
     message,
     short_hash,
@@ -31,13 +32,11 @@ from recollect.events.errors import InvalidInput
 _ROLES = {"human": "user", "assistant": "assistant"}
 #: Types of blocks that hold what was said.
 _SPOKEN = "text"
-#: Messages of one branch. A cycle of parents would have no end.
-_BRANCH_MAX = 100_000
 #: What a file holds: the name of the file, or of a folder above it.
 _KINDS = ("memories", "projects", "conversations")
 
 
-def read_claude(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield what Claude remembers, the documents of projects, and the last branch of each conversation."""
     has_files = False
     for name in files.names:
@@ -45,14 +44,15 @@ def read_claude(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
         if kind is None:
             continue
         has_files = True
-        number = 0
-        try:
-            with files.open(name) as stream:
-                for number, element in enumerate(json_elements(stream, _descent(files, name)), start=1):
-                    where = f"{name}, item {number}"
-                    yield from guarded(where, lambda raw=element.raw, kind=kind: _READERS[kind](json_of(raw), options))
-        except (InvalidInput, OSError) as error:
-            yield Failed(where=f"{name}, after item {number}", reason=str(error))
+        read = _READERS[kind]
+        yield from read_json_items(
+            files,
+            name,
+            "item",
+            lambda fields, read=read: read(fields, options),
+            descends=_descent(files, name),
+            may_be_empty=True,
+        )
     if not has_files:
         yield Failed(where=str(files.path), reason="has no conversations.json, memories.json or projects")
 
@@ -86,10 +86,10 @@ def _conversation(fields: dict[str, Any], options: ReadOptions) -> Iterator[Reco
     conversation = Conversation(
         id=id, title=as_name(fields.get("name")), started_at=as_moment(fields.get("created_at"))
     )
-    branch = _branch(messages)
-    if len(branch) < len(messages):
-        yield Skipped(reason="abandoned branch", count=len(messages) - len(branch))
-    for number, entry in enumerate(branch):
+    kept = _branch(messages)
+    if len(kept) < len(messages):
+        yield Skipped(reason="abandoned branch", count=len(messages) - len(kept))
+    for number, entry in enumerate(kept):
         role = _ROLES.get(as_text(entry.get("sender")))
         if role is None:
             yield Skipped(reason="system message or tool output")
@@ -111,15 +111,7 @@ def _branch(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     by_id = {as_text(entry.get("uuid")): entry for entry in messages}
     if not any(as_text(entry.get("parent_message_uuid")) in by_id for entry in messages):
         return messages
-    branch: list[dict[str, Any]] = []
-    visited: set[str] = set()
-    current = as_text(messages[-1].get("uuid"))
-    # The first message names a parent that no message is.
-    while current in by_id and current not in visited and len(branch) < _BRANCH_MAX:
-        visited.add(current)
-        branch.append(by_id[current])
-        current = as_text(by_id[current].get("parent_message_uuid"))
-    return branch[::-1]
+    return branch(by_id, as_text(messages[-1].get("uuid")), "parent_message_uuid")
 
 
 def _text(fields: dict[str, Any]) -> str:
@@ -167,3 +159,20 @@ def _project(fields: dict[str, Any], _: ReadOptions) -> Iterator[Record]:
 
 
 _READERS = {"conversations": _conversation, "memories": _memories, "projects": _project}
+
+
+def _match(files: SourceFiles) -> Match:
+    names = files.named("conversations.json", "memories.json")
+    signs = ((b'"chat_messages"',), (b'"conversations_memory"',))
+    return Match.CERTAIN if has_signs(files, *signs, names=names) else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="claude",
+        files="the zip of Anthropic, or a file of it",
+        content="the last branch of each conversation, `memories.json` as facts, the documents of projects",
+        match=_match,
+        read=_read,
+    ),
+)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.json_elements import json_elements
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.records import (
     Conversation,
     Failed,
@@ -19,15 +20,13 @@ from recollect.api.importers.records import (
     as_name,
     as_object,
     as_text,
-    guarded,
-    json_of,
+    branch,
     knowledge,
     message,
     short_hash,
 )
 from recollect.api.importers.source_files import SourceFiles
 from recollect.api.importers.statements import imported_fact, note, statement
-from recollect.events.errors import InvalidInput
 
 #: One file until 2025, numbered shards from 2026 on.
 _CONVERSATIONS = re.compile(r"conversations(?:-\d{1,6})?\.json")
@@ -35,36 +34,25 @@ _CONVERSATIONS = re.compile(r"conversations(?:-\d{1,6})?\.json")
 _ROLES = {"user": "user", "assistant": "assistant"}
 #: Types of content that hold what was said; others are thoughts, tool calls and their output.
 _SPOKEN = frozenset({"text", "multimodal_text"})
-#: Messages of one branch. A cycle of parents would have no end.
-_BRANCH_MAX = 100_000
 
 
-def conversation_files(files: SourceFiles) -> list[str]:
+def _conversation_files(files: SourceFiles) -> list[str]:
     """Return the files with conversations; the file itself when it is the only one."""
     named = [name for name in files.names if _CONVERSATIONS.fullmatch(PurePosixPath(name).name)]
     return named or (list(files.names) if len(files.names) == 1 else [])
 
 
-def read_chatgpt(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield the messages that the user sees in each conversation: the branch that ends with `current_node`.
 
     Answers that were generated again, hidden messages, thoughts and tool calls are skipped. What the user stated
     about themselves becomes facts and a preference.
     """
-    names = conversation_files(files)
+    names = _conversation_files(files)
     if not names:
         yield Failed(where=str(files.path), reason="has no conversations.json or conversations-000.json")
     for name in names:
-        number = 0
-        try:
-            with files.open(name) as stream:
-                for number, element in enumerate(json_elements(stream, lambda path: path == ()), start=1):
-                    where = f"{name}, conversation {number}"
-                    yield from guarded(where, lambda raw=element.raw: _conversation(json_of(raw), options))
-        except (InvalidInput, OSError) as error:
-            yield Failed(where=f"{name}, after conversation {number}", reason=str(error))
-        if number == 0:
-            yield Failed(where=name, reason="has no conversation")
+        yield from read_json_items(files, name, "conversation", lambda fields: _conversation(fields, options))
 
 
 def _conversation(fields: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
@@ -76,31 +64,22 @@ def _conversation(fields: dict[str, Any], options: ReadOptions) -> Iterator[Reco
     conversation = Conversation(
         id=id, title=as_name(fields.get("title")), started_at=as_moment(fields.get("create_time"))
     )
-    branch = _branch(mapping, fields.get("current_node"))
+    current = as_text(fields.get("current_node"))
+    nodes = branch(mapping, current if current in mapping else _last_leaf(mapping), "parent")
     abandoned = sum(as_object(node).get("message") is not None for node in mapping.values()) - sum(
-        as_object(node).get("message") is not None for node in branch
+        as_object(node).get("message") is not None for node in nodes
     )
     if abandoned > 0:
         yield Skipped(reason="abandoned branch", count=abandoned)
-    for node in branch:
+    for node in nodes:
         content = node.get("message")
         if content is not None:
             yield from _message(conversation, as_text(node.get("id")), content, options)
 
 
-def _branch(mapping: dict[str, Any], current: object) -> list[dict[str, Any]]:
-    """Return the nodes from the root to the current one; without a current one, to the last leaf."""
-    if not isinstance(current, str) or current not in mapping:
-        leaves = [key for key, node in mapping.items() if not as_list(as_object(node).get("children"))]
-        current = leaves[-1] if leaves else None
-    branch: list[dict[str, Any]] = []
-    visited: set[str] = set()
-    while isinstance(current, str) and current in mapping and current not in visited and len(branch) < _BRANCH_MAX:
-        visited.add(current)
-        node = as_object(mapping[current])
-        branch.append(node | {"id": node.get("id") or current})
-        current = node.get("parent")
-    return branch[::-1]
+def _last_leaf(mapping: dict[str, Any]) -> str | None:
+    leaves = [key for key, node in mapping.items() if not as_list(as_object(node).get("children"))]
+    return leaves[-1] if leaves else None
 
 
 def _message(
@@ -176,3 +155,20 @@ def _unwrapped(text: str) -> str:
     """Return a text of the user without the words for the model that OpenAI writes around it: what is in the fence."""
     _, fence, rest = text.partition("```")
     return rest.rpartition("```")[0].strip() or rest.strip() if fence else text
+
+
+def _match(files: SourceFiles) -> Match:
+    signs = (b'"mapping"', b'"parent"')
+    return Match.CERTAIN if has_signs(files, signs, names=_conversation_files(files)[:1]) else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="chatgpt",
+        files="the zip of OpenAI, or its `conversations.json`, `conversations-000.json` …",
+        content="the branch of each conversation that you see; what you told ChatGPT about yourself as facts, the "
+        "custom instructions as a preference",
+        match=_match,
+        read=_read,
+    ),
+)

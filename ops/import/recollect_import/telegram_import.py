@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from recollect.api.importers.json_elements import JsonPath, json_elements
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_elements import JsonPath
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.records import (
     Conversation,
     Failed,
@@ -19,8 +21,6 @@ from recollect.api.importers.records import (
     as_name,
     as_object,
     as_text,
-    guarded,
-    json_of,
     message,
 )
 from recollect.api.importers.source_files import SourceFiles
@@ -45,7 +45,7 @@ class _Chat:
     owner: str = ""
 
 
-def read_telegram(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield the messages of each chat; the messages of a day are a session. Service messages are skipped."""
     names = [name for name in files.names if name.endswith("result.json")] or [
         name for name in files.names if name.endswith(".json")
@@ -64,30 +64,23 @@ def _is_container(path: JsonPath) -> bool:
 
 def _file(files: SourceFiles, name: str, options: ReadOptions) -> Iterator[Record]:
     chat = _Chat()
-    number = 0
-    try:
-        with files.open(name) as stream:
-            for path, raw in json_elements(stream, _is_container):
-                if path == ("personal_information",):
-                    chat.owner = as_text(as_object(_value(raw)).get("user_id"))
-                elif path[-1:] in (("name",), ("type",), ("id",)):
-                    # A new chat begins with its name.
-                    chat.fields = (chat.fields if path[-1] != "name" else {}) | {path[-1]: _value(raw)}
-                elif path[-2:] == ("messages", ""):
-                    number += 1
-                    where = f"{name}, message {number} of {as_text(chat.fields.get('name')) or 'a chat'}"
-                    yield from guarded(where, lambda raw=raw: [_message(json_of(raw), chat, options)])
-    except (InvalidInput, OSError) as error:
-        yield Failed(where=f"{name}, after message {number}", reason=str(error))
-    if number == 0:
-        yield Failed(where=name, reason="has no message")
 
+    def on_field(path: JsonPath, value: Any) -> None:
+        if path == ("personal_information",):
+            chat.owner = as_text(as_object(value).get("user_id"))
+        elif path[-1] in ("name", "type", "id"):
+            # A new chat begins with its name.
+            chat.fields = (chat.fields if path[-1] != "name" else {}) | {path[-1]: value}
 
-def _value(raw: bytes) -> Any:
-    try:
-        return json_of(raw)
-    except ValueError:
-        return None
+    yield from read_json_items(
+        files,
+        name,
+        "message",
+        lambda fields: [_message(fields, chat, options)],
+        descends=_is_container,
+        on_field=on_field,
+        of=lambda: f" of {as_text(chat.fields.get('name')) or 'a chat'}",
+    )
 
 
 def _message(fields: dict[str, Any], chat: _Chat, options: ReadOptions) -> Record:
@@ -135,3 +128,19 @@ def _attachments(fields: dict[str, Any]) -> list[dict[str, Any]]:
     media_type = as_name(fields.get("mime_type")) or _MEDIA.get(kind, "application/octet-stream")
     caption = as_text(fields.get("file_name")) or as_text(fields.get("sticker_emoji"))
     return [{"media_type": media_type, "uri": file} | ({"caption": caption} if caption else {})]
+
+
+def _match(files: SourceFiles) -> Match:
+    signs = ((b'"date_unixtime"',), (b'"personal_information"', b'"chats"'))
+    return Match.CERTAIN if has_signs(files, *signs, names=files.named("result.json")) else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="telegram",
+        files="`result.json` of Telegram Desktop, of a chat or an account",
+        content="messages by name, a session for each day",
+        match=_match,
+        read=_read,
+    ),
+)

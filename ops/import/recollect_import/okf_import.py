@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from recollect.api.importers.importer import Importer, Match
+from recollect.api.importers.markdown_notes import split_front_matter
 from recollect.api.importers.records import (
     IMPORTED_CONFIDENCE,
     Failed,
@@ -29,25 +31,14 @@ from recollect.api.importers.records import (
 )
 from recollect.api.importers.source_files import SourceFiles
 from recollect.api.importers.statements import imported_fact
-from recollect.events.errors import InvalidInput
 
-#: The field of a bundle's `index.md`, by which it is recognised.
-VERSION_FIELD = b"okf_version:"
-_MARK = "---"
 #: Files that list or describe the others.
 _LISTINGS = frozenset({"index.md", "log.md"})
-#: Lines of front matter that are read; one of a concept has twenty.
-_LINES_MAX = 1_000
 #: The indentation of a document's text in a bundle of Recollect.
 _INDENT = "    "
 
 
-def is_bundle(files: SourceFiles) -> bool:
-    """Return whether the index at the root of the files names a version of OKF."""
-    return "index.md" in files.names and VERSION_FIELD in files.peek("index.md")
-
-
-def read_okf(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
     """Yield the facts, entities, relationships, preferences, procedures and documents of a bundle."""
     if not any(PurePosixPath(name).suffix == ".md" for name in files.names):
         yield Failed(where=str(files.path), reason="has no Markdown file")
@@ -78,32 +69,6 @@ def _concept(text: str, name: str) -> Iterator[Record]:
         # A concept that was edited is another event.
         content = json.dumps(given, sort_keys=True, default=str)
         yield knowledge(f"{name}:{short_hash(content)}", type, given, where=name, occurred_at=moment)
-
-
-def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Return the fields of a concept and its body. Values are read as JSON, which is YAML, and else as plain text.
-
-    Raises:
-        InvalidInput: the text does not begin with front matter.
-    """
-    lines = text.split("\n")
-    if lines[0].strip() != _MARK:
-        raise InvalidInput("has no front matter", field="concept")
-    fields: dict[str, Any] = {}
-    for number, line in enumerate(lines[1:_LINES_MAX], start=1):
-        if line.strip() == _MARK:
-            return fields, "\n".join(lines[number + 1 :])
-        name, colon, value = line.partition(":")
-        if colon and not name.startswith((" ", "#", "-")):
-            fields[name.strip()] = _value(value.strip())
-    raise InvalidInput("its front matter has no end", field="concept")
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 _Events = Iterator[tuple[str, dict[str, Any]]]
@@ -175,3 +140,21 @@ _KINDS: dict[str, Callable[[_Fields, _Fields, str, datetime | None], _Events]] =
     "Playbook": _procedure,
     "Reference": _document,
 }
+
+
+def _match(files: SourceFiles) -> Match:
+    """Return a match when the index at the root of the files names a version of OKF."""
+    is_bundle = "index.md" in files.names and b"okf_version:" in files.peek("index.md")
+    return Match.CERTAIN if is_bundle else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="okf",
+        files="a bundle of `recollect export --format okf`, a folder or a zip",
+        content="facts that hold, preferences, procedures, entities, relationships, documents; not the messages. "
+        "Concepts of other programs become documents",
+        match=_match,
+        read=_read,
+    ),
+)

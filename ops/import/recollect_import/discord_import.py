@@ -7,7 +7,8 @@ from datetime import UTC
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.json_elements import json_elements
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.records import (
     Conversation,
     Failed,
@@ -19,7 +20,6 @@ from recollect.api.importers.records import (
     as_name,
     as_object,
     as_text,
-    guarded,
     json_of,
     message,
 )
@@ -30,7 +30,7 @@ from recollect.events.errors import InvalidInput
 _WRITTEN = frozenset({"Default", "Reply", "ThreadStarterMessage", "ChatInputCommand", "0", "19"})
 
 
-def read_discord(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield the messages of each channel; the messages of a day are a session."""
     has_files = False
     for name in files.names:
@@ -49,21 +49,15 @@ def read_discord(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
 
 def _exporter_file(files: SourceFiles, name: str) -> Iterator[Record]:
     """Yield the messages of one file of DiscordChatExporter."""
-    channel: dict[str, Any] = {}
-    number = 0
-    try:
-        with files.open(name) as stream:
-            for path, raw in json_elements(stream, lambda path: path in ((), ("messages",))):
-                if path == ("channel",):
-                    channel |= as_object(json_of(raw))
-                elif path == ("messages", ""):
-                    number += 1
-                    where = f"{name}, message {number}"
-                    yield from guarded(where, lambda raw=raw, about=channel: [_exporter_message(json_of(raw), about)])
-    except (InvalidInput, OSError, ValueError) as error:
-        yield Failed(where=f"{name}, after message {number}", reason=str(error)[:300])
-    if number == 0:
-        yield Failed(where=name, reason="has no message")
+    about: dict[str, Any] = {}
+    yield from read_json_items(
+        files,
+        name,
+        "message",
+        lambda fields: [_exporter_message(fields, as_object(about.get("channel")))],
+        descends=lambda path: path in ((), ("messages",)),
+        on_field=lambda path, value: about.update({path[0]: value}),
+    )
 
 
 def _exporter_message(fields: dict[str, Any], channel: dict[str, Any]) -> Record:
@@ -111,16 +105,13 @@ def _package_channel(files: SourceFiles, name: str, options: ReadOptions) -> Ite
             channel = as_object(json_of(files.read(described)))
         except (InvalidInput, ValueError) as error:
             yield Failed(where=described, reason=str(error)[:300])
-    number = 0
-    try:
-        with files.open(name) as stream:
-            for number, element in enumerate(json_elements(stream, lambda path: path == ()), start=1):
-                where = f"{name}, message {number}"
-                yield from guarded(
-                    where, lambda raw=element.raw: [_package_message(json_of(raw), folder, channel, options)]
-                )
-    except (InvalidInput, OSError) as error:
-        yield Failed(where=f"{name}, after message {number}", reason=str(error))
+    yield from read_json_items(
+        files,
+        name,
+        "message",
+        lambda fields: [_package_message(fields, folder, channel, options)],
+        may_be_empty=True,
+    )
 
 
 def _package_message(fields: dict[str, Any], folder: str, channel: dict[str, Any], options: ReadOptions) -> Record:
@@ -140,3 +131,19 @@ def _package_message(fields: dict[str, Any], folder: str, channel: dict[str, Any
         occurred_at=occurred_at,
         is_own_words=True,
     )
+
+
+def _match(files: SourceFiles) -> Match:
+    is_package = bool(files.named("messages.json") and files.named("channel.json"))
+    return Match.CERTAIN if is_package or has_signs(files, (b'"guild"', b'"channel"')) else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="discord",
+        files="JSON of DiscordChatExporter, or Discord's own package",
+        content="messages by name, a session for each day",
+        match=_match,
+        read=_read,
+    ),
+)

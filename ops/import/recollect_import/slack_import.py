@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.json_elements import json_elements
+from recollect.api.importers.importer import Importer, Match
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.records import (
     Conversation,
     Failed,
@@ -20,7 +21,6 @@ from recollect.api.importers.records import (
     as_name,
     as_object,
     as_text,
-    guarded,
     json_of,
     message,
 )
@@ -34,7 +34,7 @@ _LINK = re.compile(r"<(?P<sign>[@#!]?)(?P<target>[^<>|\n]{1,500})(?:\|(?P<label>
 _WRITTEN = frozenset({"", "bot_message", "me_message", "thread_broadcast", "file_share"})
 
 
-def read_slack(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
     """Yield the messages of each channel; the messages of a day are a session. Mentions get the names of users.json."""
     users = _users(files)
     days = [name for name in files.names if _DAY.fullmatch(PurePosixPath(name).name)]
@@ -44,17 +44,13 @@ def read_slack(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
         path = PurePosixPath(name)
         channel = path.parent.name or "channel"
         conversation = Conversation(id=f"{channel}/{path.stem}", title=f"#{channel}")
-        number = 0
-        try:
-            with files.open(name) as stream:
-                for number, element in enumerate(json_elements(stream, lambda path: path == ()), start=1):
-                    where = f"{name}, message {number}"
-                    yield from guarded(
-                        where,
-                        lambda raw=element.raw, about=conversation: [_message(json_of(raw), about, users)],
-                    )
-        except (InvalidInput, OSError) as error:
-            yield Failed(where=f"{name}, after message {number}", reason=str(error))
+        yield from read_json_items(
+            files,
+            name,
+            "message",
+            lambda fields, about=conversation: [_message(fields, about, users)],
+            may_be_empty=True,
+        )
 
 
 def _users(files: SourceFiles) -> dict[str, str]:
@@ -115,3 +111,18 @@ def _readable(text: str, users: dict[str, str]) -> str:
         return f"{label} ({target})" if label and label != target else target
 
     return html.unescape(_LINK.sub(replaced, text))
+
+
+def _match(files: SourceFiles) -> Match:
+    return Match.CERTAIN if files.named("channels.json") and files.named("users.json") else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="slack",
+        files="the zip of a workspace",
+        content="messages with the names of `users.json`, a session for each day",
+        match=_match,
+        read=_read,
+    ),
+)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from recollect.api.importers.json_lines import read_json_lines
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_lines
 from recollect.api.importers.records import (
     IMPORTED_CONFIDENCE,
     ReadOptions,
@@ -27,7 +28,7 @@ _ENTITY_TYPES = frozenset(get_args(EntityType))
 _USERS = frozenset({"default_user", "user", "the user"})
 
 
-def read_mcp_memory(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
+def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield each entity, its observations as facts about it, and each relation."""
     for name in files.names:
         yield from read_json_lines(files, name, lambda fields: _records(fields, options))
@@ -75,3 +76,18 @@ def _name(value: object, options: ReadOptions) -> str:
     if name is None:
         raise InvalidInput("the name is missing", field="name")
     return options.subject if name.casefold() in _USERS else name.replace("_", " ")
+
+
+def _match(files: SourceFiles) -> Match:
+    return Match.CERTAIN if has_signs(files, (b'"entityType"',), (b'"relationType"',)) else Match.NONE
+
+
+IMPORTERS = (
+    Importer(
+        name="mcp-memory",
+        files="the `memory.json` of the reference MCP server",
+        content="entities, observations as facts, relations",
+        match=_match,
+        read=_read,
+    ),
+)

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from support.exports import chatgpt_conversation, write_json, write_zip
+from support.imports import events, facts, run, texts
+
+from recollect.api.settings import Settings
+
+
+def sample(folder: Path) -> Path:
+    files: dict[str, Any] = {
+        "export_manifest.json": {"version": 1},
+        "user.json": {"id": "u"},
+        "conversations-000.json": [chatgpt_conversation("c1")],
+        "conversations-001.json": [chatgpt_conversation("c2", title=None, text="I moved to Lund")],
+        "chat.html": "<html>",
+    }
+    return write_zip(folder / "openai.zip", files)
+
+
+SAMPLES = {"chatgpt": sample}
+
+
+def test_chatgpt_keeps_the_branch_that_the_user_sees(tmp_path: Path, settings_of_test: Settings) -> None:
+    path = write_json(tmp_path / "conversations.json", [chatgpt_conversation()])
+    report = run(path, settings_of_test)
+    assert texts(settings_of_test) == [
+        "user: I am allergic to walnuts",
+        "assistant: Noted: no walnuts.",
+        "user: my cat Biscuit",
+    ]
+    assert report.skipped == {"abandoned branch": 1, "thoughts and tool calls": 2}
+    first = events(settings_of_test, "message.added")[0]
+    assert first.as_json()["occurred_at"] == "2026-02-25T06:13:30.500000Z"
+    assert first.session_id == "chatgpt:c1"
+    assert first.data()["metadata"] == {"import": "chatgpt", "conversation_id": "c1", "message_id": "u"}
+    assert events(settings_of_test, "message.added")[2].data()["attachments"][0]["uri"] == "sediment://file_1"
+
+
+def test_the_hidden_profile_of_chatgpt_becomes_facts_and_a_preference_that_is_not_standing(
+    tmp_path: Path, settings_of_test: Settings
+) -> None:
+    run(sample(tmp_path), settings_of_test)
+    assert facts(settings_of_test) == [("user", "preferred name is", "Ann"), ("user", "lives in", "Porto")]
+    [preference] = [event.data() for event in events(settings_of_test, "preference.stated")]
+    assert preference["value"] == "Keep answers short."
+    assert "standing" not in preference
