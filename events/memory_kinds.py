@@ -1,7 +1,8 @@
-"""Memory kinds: declares every kind of memory once: its names, and what can be done with it.
+"""Memory kinds: declares every kind of memory once: its names, its columns, and what can be done with it.
 
-SQL and types of a kind are kept under its list name: the statement and the filters of its list (`projections/queries`),
-its DuckDB columns (`api/analytics`), its row type (`api/result_types`). `tests/unit/test_memory_kinds.py` checks them.
+A kind with `columns` is inserted, listed, filtered, updated and shown to analytics by them. Of other kinds, SQL is kept
+under the list name: the statement and the filters of the list (`projections/queries`), the DuckDB columns
+(`api/analytics`). The row type is in `api/result_types`. `tests/unit/test_memory_kinds.py` checks them.
 """
 
 from __future__ import annotations
@@ -36,6 +37,19 @@ class MemoryKind:
     is_quarantined: bool = False
     #: The fields that an update can change; `text` is the field that follows it.
     editable: tuple[str, ...] = ()
+    #: The columns of its list between the id and those of a status, each with its type in analytics; a name that ends
+    #: with `_us` is a time. None: the statements of the list are written by hand.
+    columns: str | None = None
+    #: The columns that filter its list besides those of a status.
+    filters: tuple[str, ...] = ()
+    #: The field whose new value makes a memory supersede the one of the same name; None: an update invalidates it.
+    superseding_field: str | None = None
+    #: Days without confirmation until a memory becomes stale; None: never, or by the type of a fact.
+    ttl_days: int | None = None
+
+    def column_names(self) -> tuple[str, ...]:
+        """Return the names of `columns`."""
+        return tuple(column.partition(" ")[0] for column in (self.columns or "").split(", ") if column)
 
 
 #: All kinds, in the order in which an id is looked up.
@@ -70,6 +84,7 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         can_be_pinned=True,
         is_quarantined=True,
         editable=("text", "value", "strength", "standing"),
+        ttl_days=730,
     ),
     MemoryKind(
         name="procedure",
@@ -81,6 +96,11 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         can_be_pinned=True,
         is_quarantined=True,
         editable=("trigger", "steps", "context", "confidence"),
+        columns="name VARCHAR, trigger VARCHAR, steps JSON, context VARCHAR, confidence DOUBLE, success_count INTEGER, "
+        "failure_count INTEGER, partial_count INTEGER, last_used_us, last_outcome VARCHAR",
+        filters=("name",),
+        superseding_field="steps",
+        ttl_days=365,
     ),
     MemoryKind(
         name="relationship",
@@ -91,6 +111,7 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         has_status=True,
         can_be_pinned=True,
         editable=("source", "type", "target", "properties"),
+        ttl_days=730,
     ),
     MemoryKind(
         name="document",
@@ -107,6 +128,10 @@ MEMORY_KINDS: tuple[MemoryKind, ...] = (
         editable=("text", "description", "type", "aliases", "importance", "metadata"),
     ),
 )
+#: The kinds by name.
+KIND_BY_NAME = {kind.name: kind for kind in MEMORY_KINDS}
+#: The kinds whose lists follow from their columns.
+KINDS_WITH_COLUMNS = tuple(kind for kind in MEMORY_KINDS if kind.columns is not None)
 #: The public lists whose items are no memories with an id of their own.
 OTHER_LISTS = ("dates", "forgotten", "questions", "sessions")
 #: The tables of memories with a status, a pin and source events.

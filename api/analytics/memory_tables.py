@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from recollect.events.memory_kinds import KINDS_WITH_COLUMNS
 from recollect.projections.queries.page_queries import LISTS
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -23,9 +24,7 @@ _COLUMNS: Mapping[str, str] = {
     f"evidence_count INTEGER, {_STATE}",
     "preferences": "id VARCHAR, subject VARCHAR, category VARCHAR, name VARCHAR, value VARCHAR, strength DOUBLE, "
     f"standing BOOLEAN, source_type VARCHAR, evidence_count INTEGER, {_STATE}",
-    "procedures": "id VARCHAR, name VARCHAR, trigger VARCHAR, steps JSON, context VARCHAR, confidence DOUBLE, "
-    "success_count INTEGER, failure_count INTEGER, partial_count INTEGER, last_used_us, last_outcome VARCHAR, "
-    f"{_STATE}",
+    **{kind.list_name: f"id VARCHAR, {kind.columns}, {_STATE}" for kind in KINDS_WITH_COLUMNS},
     "relationships": "id VARCHAR, source VARCHAR, type VARCHAR, target VARCHAR, weight DOUBLE, confidence DOUBLE, "
     f"properties JSON, evidence_count INTEGER, {_STATE}",
     "documents": "id VARCHAR, title VARCHAR, text VARCHAR, uri VARCHAR, metadata JSON, added_at_us, relations JSON",

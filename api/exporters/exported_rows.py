@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.events.envelope import parse_rfc3339
+from recollect.events.memory_kinds import MEMORY_KINDS
 
 Row = dict[str, Any]
 #: Returns a page of a list: its items, and what `after` takes for the next page.
 ReadPage = Callable[[str, str], Mapping[str, Any]]
 
-_LISTS = ("facts", "preferences", "entities", "relationships", "procedures", "documents", "episodes")
+_LISTS = tuple(kind.list_name for kind in MEMORY_KINDS if kind.layer is not None)
 #: Statuses of what still counts as remembered.
 _CURRENT = frozenset({"active", "stale"})
 
@@ -29,23 +30,20 @@ class ExportedRows:
     version: int
     #: The time of the export, RFC 3339.
     exported_at: str
-    facts: list[Row]
-    preferences: list[Row]
-    entities: list[Row]
-    relationships: list[Row]
-    procedures: list[Row]
-    documents: list[Row]
-    episodes: list[Row]
+    #: The items of each list of memories that a retrieval returns.
+    lists: Mapping[str, list[Row]]
 
     def speakers(self) -> frozenset[str]:
         """Return the names, case folded, of those who speak as users; `user` for one without a name."""
-        named = {str(row["speaker"]).casefold() for row in self.episodes if row["role"] == "user" and row["speaker"]}
+        named = {
+            str(row["speaker"]).casefold() for row in self.lists["episodes"] if row["role"] == "user" and row["speaker"]
+        }
         return frozenset({"user", *named})
 
     def days(self) -> list[tuple[str, list[Row]]]:
         """Return the current episodes by day, each in the order of time."""
         by_day: defaultdict[str, list[Row]] = defaultdict(list)
-        for row in self.episodes:
+        for row in self.lists["episodes"]:
             if is_current(row) and row["text"]:
                 by_day[str(row["occurred_at"])[:10]].append(row)
         return [
@@ -73,7 +71,7 @@ def is_valid(row: Row, now: str) -> bool:
 def read_rows(read_page: ReadPage, namespace: str, *, log_id: str, version: int, exported_at: str) -> ExportedRows:
     """Return the memories of a namespace."""
     lists: dict[str, list[Row]] = {name: [*_items(read_page, name)] for name in _LISTS}
-    return ExportedRows(namespace=namespace, log_id=log_id, version=version, exported_at=exported_at, **lists)
+    return ExportedRows(namespace=namespace, log_id=log_id, version=version, exported_at=exported_at, lists=lists)
 
 
 def _items(read_page: ReadPage, name: str) -> Iterator[Row]:

@@ -84,7 +84,7 @@ class ViewHeader:
 def render_view(rows: ExportedRows) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each file."""
     speakers = rows.speakers()
-    facts = [row for row in rows.facts if is_valid(row, rows.exported_at)]
+    facts = [row for row in rows.lists["facts"] if is_valid(row, rows.exported_at)]
     profile = [row for row in facts if str(row["subject"]).casefold() in speakers and _is_attribute(row)]
     yield "USER.md", _user_file(rows, profile)
     of_profile = {row["id"] for row in profile}
@@ -95,7 +95,7 @@ def render_view(rows: ExportedRows) -> Iterator[tuple[str, str]]:
 
 
 def _user_file(rows: ExportedRows, facts: list[Row]) -> str:
-    preferences = [row for row in rows.preferences if is_valid(row, rows.exported_at)]
+    preferences = [row for row in rows.lists["preferences"] if is_valid(row, rows.exported_at)]
     of_user = [row for row in facts if row["subject"] == "user"]
     lines = ["# USER.md", _header(rows), "", f"## {FACTS_HEADING}", "", *map(_fact_line, of_user)]
     lines += _by_subject(_fact_lines(row for row in facts if row["subject"] != "user"))
@@ -104,11 +104,11 @@ def _user_file(rows: ExportedRows, facts: list[Row]) -> str:
 
 
 def _memory_file(rows: ExportedRows, facts: list[Row]) -> str:
-    relations = [row for row in rows.relationships if is_current(row)]
-    procedures = [row for row in rows.procedures if is_current(row)]
+    relations = [row for row in rows.lists["relationships"] if is_current(row)]
+    procedures = [row for row in rows.lists["procedures"] if is_current(row)]
     lines = ["# MEMORY.md", _header(rows)]
-    if rows.documents:
-        missing = f"the texts of {len(rows.documents)} documents, which the formats events and okf have"
+    if rows.lists["documents"]:
+        missing = f"the texts of {len(rows.lists['documents'])} documents, which the formats events and okf have"
         lines += ["", f"Not in these files: {missing}."]
     lines += ["", f"## {PROCEDURES_HEADING}", "", *map(_procedure_line, procedures)] if procedures else []
     # The subjects come last: a line that is added at the end is about one.

@@ -64,30 +64,30 @@ class _Bundle:
         self._rows = rows
         self._generator = f"recollect/{version('recollect')}"
         #: The episodes by their ids, for sources.
-        self._episodes = {row["id"]: row for row in rows.episodes}
+        self._episodes = {row["id"]: row for row in rows.lists["episodes"]}
         self._entity_files = {
             str(row["name"]).casefold(): f"{'people' if row['type'] == _PERSON else 'entities'}/"
             f"{file_name(row['name'], 'entity:' + row['name'])}"
-            for row in rows.entities
+            for row in rows.lists["entities"]
         }
 
     def concepts(self) -> Iterator[tuple[str, str, str]]:
         """Yield the name, the title and the text of each concept."""
         rows = self._rows
         by_subject: defaultdict[str, list[Row]] = defaultdict(list)
-        for row in rows.facts:
+        for row in rows.lists["facts"]:
             by_subject[str(row["subject"]).casefold()].append(row)
             yield self._fact(row)
-        for row in rows.entities:
+        for row in rows.lists["entities"]:
             yield self._entity(row, by_subject[str(row["name"]).casefold()])
-        for row in rows.preferences:
+        for row in rows.lists["preferences"]:
             body = f"{escaped(row['name'])}: {escaped(row['value'])}"
             yield self._concept("preferences", "Preference", row, f"{row['name']}: {row['value']}", body)
-        for row in rows.procedures:
+        for row in rows.lists["procedures"]:
             steps = [f"{number}. {escaped(step)}" for number, step in enumerate(row["steps"], start=1)]
             body = "\n".join(["# Trigger", "", escaped(row["trigger"]), "", "# Steps", "", *steps])
             yield self._concept("procedures", "Playbook", row, row["name"], body)
-        for row in rows.documents:
+        for row in rows.lists["documents"]:
             yield self._document(row)
         for day, episodes in rows.days():
             yield self._day(day, episodes)
@@ -166,7 +166,7 @@ class _Bundle:
         ]
         relations = [
             f"* {escaped(edge['type'])}: {self._link(edge['target'])}"
-            for edge in self._rows.relationships
+            for edge in self._rows.lists["relationships"]
             if edge["source"] == row["name"] and is_current(edge)
         ]
         body = ["# Facts", "", *current, ""] if current else []
@@ -178,7 +178,7 @@ class _Bundle:
         """Return the fields of the current relationships that begin at an entity."""
         return [
             {name: edge[name] for name in _RELATION_FIELDS if edge.get(name) is not None}
-            for edge in self._rows.relationships
+            for edge in self._rows.lists["relationships"]
             if edge["source"] == row["name"] and is_current(edge)
         ]
 

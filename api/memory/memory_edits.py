@@ -10,9 +10,10 @@ import orjson
 
 from recollect.api.result_types import EpisodeMemory
 from recollect.events.backends.log import EventLog
+from recollect.events.catalogue import EVENT_CLASSES, payload_fields
 from recollect.events.envelope import EventDraft, RecordedEvent, rfc3339
 from recollect.events.errors import InvalidEvent, InvalidInput, NotFound
-from recollect.events.memory_kinds import MEMORY_KINDS
+from recollect.events.memory_kinds import KIND_BY_NAME, MEMORY_KINDS
 from recollect.events.validation import SERVER_FIELDS, producer_drafts
 from recollect.projections.projector.episode_events import episode_from_event, is_episode_event
 from recollect.projections.text.tokens import estimate_tokens
@@ -83,7 +84,7 @@ def changes_of(kind: str, text: str | None, changes: Mapping[str, Any]) -> dict[
 
 def update_events(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the events that change a memory which is not an episode; the last one states its new fields."""
-    events = _UPDATES[memory["kind"]](memory, changes)
+    events = _UPDATES.get(memory["kind"], _restated)(memory, changes)
     # What memories of these kinds cause is an edit, which can be undone.
     return [event | {"causation_id": memory["id"]} for event in events] if memory["kind"] in _ENDING else events
 
@@ -104,12 +105,15 @@ def _preference(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict
     return [*replaced, {"type": "preference.stated", "payload": payload}]
 
 
-def _procedure(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the procedure with other fields. Its name stays, so that it replaces the old one, as a rule."""
-    own = {name: memory[name] for name in ("name", "trigger", "steps", "context", "confidence")}
-    payload = own | changes
-    replaced = [] if payload["steps"] != memory["steps"] else [_invalidated(memory)]
-    return [*replaced, {"type": "procedure.recorded", "payload": payload}]
+def _restated(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a memory of a kind with columns with other fields, in place of the old one."""
+    kind = KIND_BY_NAME[memory["kind"]]
+    fields = payload_fields(EVENT_CLASSES[kind.event_type or ""])
+    names = (name.removesuffix("_us") for name in kind.column_names())
+    payload = {name: memory[name] for name in names if name in fields} | changes
+    field = kind.superseding_field
+    replaced = [] if field and payload[field] != memory[field] else [_invalidated(memory)]
+    return [*replaced, {"type": kind.event_type, "payload": payload}]
 
 
 def _relationship(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str, Any]]:
@@ -132,10 +136,10 @@ def _entity(memory: Mapping[str, Any], changes: dict[str, Any]) -> list[dict[str
     return [{"type": "entity.described", "payload": {"name": memory["name"], "type": memory["type"]} | changes}]
 
 
+#: The events of an update of a kind whose form is not `_restated`.
 _UPDATES = {
     "fact": _fact,
     "preference": _preference,
-    "procedure": _procedure,
     "relationship": _relationship,
     "document": _document,
     "entity": _entity,

@@ -14,19 +14,10 @@ from recollect.api.pages.list_pages import PAGE_ITEMS_MAX
 from recollect.api.result_types import EventItem, Page, SubjectExport, Trace, TraceSummary
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.json_texts import json_texts
+from recollect.events.memory_kinds import MEMORY_KINDS
 
 #: The lists of an export, after the events.
-EXPORTED_LISTS = (
-    "sessions",
-    "entities",
-    "facts",
-    "preferences",
-    "relationships",
-    "procedures",
-    "observations",
-    "documents",
-    "episodes",
-)
+EXPORTED_LISTS = ("sessions", *(kind.list_name for kind in reversed(MEMORY_KINDS)))
 #: Fields of a row or a payload that name the speaker, or the person spoken of.
 _PERSON_FIELDS = ("name", "speaker", "actor", "subject", "user_id")
 #: Fields that a line of Markdown does not repeat.

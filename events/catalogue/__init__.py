@@ -42,10 +42,10 @@ def type_of(event_class: type[Envelope]) -> str:
     return name
 
 
-def _has_labels(event_class: type[Envelope]) -> bool:
-    """Return whether the payload of `event_class` has labels."""
+def payload_fields(event_class: type[Envelope]) -> frozenset[str]:
+    """Return the names of the fields of the payload of `event_class`."""
     payload: Any = event_class.model_fields["payload"].annotation
-    return "labels" in payload.model_fields
+    return frozenset(payload.model_fields)
 
 
 #: Every event class by its dotted type.
@@ -57,7 +57,9 @@ THROUGH_TYPES: frozenset[str] = frozenset(
 )
 
 #: Types whose payload has labels.
-LABELLED_TYPES: frozenset[str] = frozenset(name for name, cls in EVENT_CLASSES.items() if _has_labels(cls))
+LABELLED_TYPES: frozenset[str] = frozenset(
+    name for name, cls in EVENT_CLASSES.items() if "labels" in payload_fields(cls)
+)
 
 #: Types of the events that record an erasure. They are never encrypted.
 ERASURE_TYPES: frozenset[str] = frozenset(type_of(cls) for cls in ERASURE_EVENTS)

@@ -9,7 +9,7 @@ import apsw
 import orjson
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
-from recollect.events.memory_kinds import TABLES_WITH_STATUS
+from recollect.events.memory_kinds import KIND_BY_NAME, TABLES_WITH_STATUS
 from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.fact_rows import SOURCES_MAX
 from recollect.projections.projector.stated_fact import combined_confidence, said_us, voice_of
@@ -38,18 +38,17 @@ _EXCLUSIVE_TYPES = (
 RELATION_WEIGHT_DEFAULT = 0.5
 #: Weight of a procedure's first confidence, in uses, when its success rate is smoothed (Beta prior).
 _PRIOR_USES = 2
+#: The count of each outcome of a procedure.
+_OUTCOME_COLUMNS = {"success": "success_count", "failure": "failure_count", "partial": "partial_count"}
 #: Score of each rating.
 RATING_SCORES = {"useful": 1.0, "noise": -0.5, "misleading": -1.0}
 
 _ACTIVE_PROCEDURE = "SELECT id, steps FROM procedures WHERE name = ? COLLATE NOCASE AND status = 'active'"
-_ADD_PROCEDURE = """
-INSERT OR IGNORE INTO procedures (
-    id, version, name, trigger, steps, context, prior, confidence, success_count, failure_count, partial_count, status,
-    pinned, source_events, stale_at_us, created_at_us, updated_at_us
-) VALUES (
-    :id, :version, :name, :trigger, :steps, :context, :confidence, :confidence, 0, 0, 0, 'active',
-    0, :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us
-)
+# A memory of a kind with a status; of its own columns the values are named.
+_ADD_MEMORY = """
+INSERT OR IGNORE INTO {table} (
+    id, version, status, pinned, source_events, stale_at_us, created_at_us, updated_at_us, {columns}
+) VALUES (:id, :version, 'active', 0, :source_events, :stale_at_us, :occurred_at_us, :occurred_at_us, {values})
 """
 _RELATIONSHIP = """
 SELECT id, status, updated_at_us FROM relationships WHERE source_id = ? AND type = ? AND target_id = ? AND voice = ?
@@ -67,15 +66,6 @@ _ACTIVE_OF_TYPES = """
 SELECT id, target_id, updated_at_us FROM relationships
 WHERE source_id = ? AND voice = ? AND status = 'active' AND type IN (SELECT value FROM json_each(?))
 ORDER BY updated_at_us DESC, key DESC
-"""
-_ADD_RELATIONSHIP = """
-INSERT OR IGNORE INTO relationships (
-    id, version, source_id, type, target_id, weight, confidence, status, pinned, evidence_count, source_events,
-    stale_at_us, created_at_us, updated_at_us, voice
-) VALUES (
-    :id, :version, :source_id, :type, :target_id, :weight, :confidence, 'active', 0, 1, :source_events,
-    :stale_at_us, :occurred_at_us, :occurred_at_us, :voice
-)
 """
 _ADD_DOCUMENT = """
 INSERT INTO documents (id, version, title, text, uri, metadata, added_at_us)
@@ -108,6 +98,20 @@ class Knowledge:
         self._connection = connection
         self._endings = endings
 
+    def add(self, kind: str, event: RecordedEvent, id: str, payload: dict[str, Any], columns: dict[str, Any]) -> None:
+        """Add an active memory of a kind, with the values of the columns of its own; nothing when its id is there."""
+        at_us = said_us(event, payload)
+        bindings = columns | {
+            "id": id,
+            "version": event.version,
+            "source_events": _sources(event, payload),
+            "stale_at_us": at_us + TTL_DAYS[kind] * DAY_US,
+            "occurred_at_us": at_us,
+        }
+        values = ", ".join(f":{name}" for name in columns)
+        table = KIND_BY_NAME[kind].list_name
+        self._connection.execute(_ADD_MEMORY.format(table=table, columns=", ".join(columns), values=values), bindings)
+
     # -- procedures ---------------------------------------------------------------------------------------------------
 
     def record_procedure(self, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
@@ -117,27 +121,23 @@ class Knowledge:
         active_id, active_steps = active or (None, None)
         if active_id is not None and active_steps == steps:
             return
-        at_us = event.occurred_at_us
-        bindings = {
-            "id": id,
-            "version": event.version,
+        confidence = payload.get("confidence", 0.5)
+        columns = {
             "name": payload["name"],
             "trigger": payload["trigger"],
             "steps": steps,
             "context": payload.get("context"),
-            "confidence": payload.get("confidence", 0.5),
-            "source_events": _sources(event, payload),
-            "stale_at_us": at_us + TTL_DAYS["procedure"] * DAY_US,
-            "occurred_at_us": at_us,
+            "prior": confidence,
+            "confidence": confidence,
+            **dict.fromkeys(_OUTCOME_COLUMNS.values(), 0),
         }
-        self._connection.execute(_ADD_PROCEDURE, bindings)
+        self.add("procedure", event, id, payload, columns)
         if active_id is not None:
-            self._supersede(at_us, "procedures", active_id, id)
+            self._supersede(event.occurred_at_us, "procedures", active_id, id)
 
     def use_procedure(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
         """Count an outcome of a procedure. Its confidence is the smoothed success rate; a partial success is half."""
-        columns = {"success": "success_count", "failure": "failure_count", "partial": "partial_count"}
-        column = columns[payload["outcome"]]
+        column = _OUTCOME_COLUMNS[payload["outcome"]]
         at_us = event.occurred_at_us
         self._connection.execute(
             f"UPDATE procedures SET {column} = {column} + 1, last_used_us = ?, last_outcome = ?, "
@@ -175,21 +175,17 @@ class Knowledge:
         self, event: RecordedEvent, id: str, payload: dict[str, Any], source_id: int, target_id: int
     ) -> None:
         """Add the row of a relationship."""
-        kind, at_us = relation_type(payload["type"]), said_us(event, payload)
-        bindings = {
-            "id": id,
-            "version": event.version,
+        kind = relation_type(payload["type"])
+        columns = {
             "source_id": source_id,
             "type": kind,
             "target_id": target_id,
             "weight": _relation_weight(kind),
             "confidence": payload.get("confidence", 1.0),
-            "source_events": _sources(event, payload),
-            "stale_at_us": at_us + TTL_DAYS["relationship"] * DAY_US,
-            "occurred_at_us": at_us,
+            "evidence_count": 1,
             "voice": voice_of(payload["source"], payload.get("stated_by")),
         }
-        self._connection.execute(_ADD_RELATIONSHIP, bindings)
+        self.add("relationship", event, id, payload, columns)
 
     def _keep_newest(self, source_id: int, voice: str, types: frozenset[str]) -> None:
         """Supersede all but the newest active relationship of these types of a person that `voice` states."""

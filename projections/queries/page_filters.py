@@ -14,7 +14,7 @@ from recollect.events.catalogue import (
     PreferenceCategory,
     SourceType,
 )
-from recollect.events.memory_kinds import Layer
+from recollect.events.memory_kinds import KINDS_WITH_COLUMNS, Layer
 
 #: How a value is bound: as text, as text in lower case, as a time in microseconds, as 0 or 1, or as a name and values
 #: of metadata in JSON.
@@ -168,9 +168,10 @@ FILTERS: Mapping[str, Mapping[str, Filter]] = {
         "source_type": _equals("source_type", "its source", choices=get_args(SourceType)),
         **_memory_filters("preferences"),
     },
-    "procedures": {
-        "name": _equals("procedures.name", "its name"),
-        **_memory_filters("procedures"),
+    **{
+        kind.list_name: {name: _equals(f"{kind.list_name}.{name}", f"its {name}") for name in kind.filters}
+        | _memory_filters(kind.list_name)
+        for kind in KINDS_WITH_COLUMNS
     },
     "relationships": {
         "source": _entity("relationships.source_id", "its source entity"),

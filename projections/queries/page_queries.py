@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.events.memory_kinds import MEMORY_KINDS, TABLES_WITH_STATUS
+from recollect.events.memory_kinds import KINDS_WITH_COLUMNS, MEMORY_KINDS, TABLES_WITH_STATUS
 from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.page_filters import FILTERS
 from recollect.projections.queries.records import fetch_dicts, fetch_value, fetch_values, placeholders
@@ -165,11 +165,10 @@ LISTS: Mapping[str, PageStatement] = {
         f"id, {PREFERENCE_SUBJECT} AS subject, category, name, value, strength, standing, source_type, valid_from_us, "
         f"valid_until_us, evidence_count, {_STATE}",
     ),
-    "procedures": _keyed(
-        "procedures",
-        "id, name, trigger, steps, context, confidence, success_count, failure_count, partial_count, last_used_us, "
-        f"last_outcome, {_STATE}",
-    ),
+    **{
+        kind.list_name: _keyed(kind.list_name, ", ".join(("id", *kind.column_names(), _STATE)))
+        for kind in KINDS_WITH_COLUMNS
+    },
     "relationships": _keyed(
         "relationships",
         "relationships.id, source.name AS source, relationships.type, target.name AS target, weight, confidence, "

@@ -154,7 +154,7 @@ def test_the_times_to_live_are_one_variable_that_changes_the_types_it_names(monk
     monkeypatch.setenv("RECOLLECT_TTL_DAYS", '{"fact": 365, "task": 36500}')
     assert load_settings().compaction.ttl_days == TTL_DAYS | {"fact": 365, "task": 36_500}
     monkeypatch.setenv("RECOLLECT_TTL_DAYS", '{"moods": 30}')
-    with pytest.raises(InvalidInput, match=r"RECOLLECT_TTL_DAYS: moods is not a type; give fact, event, preference"):
+    with pytest.raises(InvalidInput, match=r"RECOLLECT_TTL_DAYS: moods is not a type; give fact, event, decision"):
         load_settings()
     monkeypatch.setenv("RECOLLECT_TTL_DAYS", "{fact: 365}")
     with pytest.raises(InvalidInput, match="RECOLLECT_TTL_DAYS: is not JSON"):

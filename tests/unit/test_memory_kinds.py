@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_overloads, get_type_hints
 
@@ -12,13 +11,12 @@ from recollect.api import result_types
 from recollect.api.analytics.memory_tables import MEMORY_TABLES
 from recollect.api.client import page_calls
 from recollect.api.client.client_lists import ClientLists
-from recollect.api.exporters.exported_rows import ExportedRows
 from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.memory_edits import MemoryChanges
 from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.subject_export import EXPORTED_LISTS
 from recollect.api.retrieval.contract.request import Kind
-from recollect.events.catalogue import PRODUCER_EVENTS, FactsExtracted, type_of
+from recollect.events.catalogue import EVENT_CLASSES, PRODUCER_EVENTS, FactsExtracted, payload_fields, type_of
 from recollect.events.memory_kinds import ID_LETTERS, MEMORY_KINDS, OTHER_LISTS, TABLES_WITH_STATUS, MemoryKind
 from recollect.projections.queries.page_filters import FILTERS
 from recollect.projections.queries.page_queries import LISTS
@@ -80,6 +78,25 @@ def test_a_memory_of_a_kind_is_typed_by_it(kind: MemoryKind) -> None:
 
 
 @every_kind
+def test_a_kind_with_columns_has_a_row_of_them_and_is_stated_by_them(
+    kind: MemoryKind, columns: dict[str, set[str]]
+) -> None:
+    names = kind.column_names()
+    if kind.columns is None:
+        assert (kind.filters, kind.superseding_field) == ((), None)
+        return
+    assert columns[kind.list_name] >= set(names)
+    row = get_type_hints(result_types.LIST_ROWS[kind.list_name])
+    assert {name.removesuffix("_us") for name in names} <= set(row)
+    assert {*kind.filters, *filter(None, (kind.superseding_field,))} <= set(names)
+    # An update states the columns again that the event has.
+    assert kind.event_type is not None
+    stated = payload_fields(EVENT_CLASSES[kind.event_type]) - {"source_events"}
+    assert stated <= {name.removesuffix("_us") for name in names}
+    assert set(kind.editable) <= stated
+
+
+@every_kind
 def test_a_kind_is_pinned_ended_and_edited_as_declared(kind: MemoryKind) -> None:
     pinnable = {get_args(get_type_hints(item)["kind"])[0] for item in get_args(result_types.PinnableMemory)}
     endable = {get_args(get_type_hints(item)["kind"])[0] for item in get_args(result_types.EndableMemory)}
@@ -115,9 +132,6 @@ def test_the_event_that_states_a_kind_is_of_producers(kind: MemoryKind) -> None:
 def test_a_kind_is_exported(kind: MemoryKind) -> None:
     assert kind.list_name in EXPORTED_LISTS
     assert kind.list_name in result_types.SubjectExport.__annotations__
-    if kind.name != "observation":
-        # A line about a running conversation is no knowledge; its session has it.
-        assert kind.list_name in {field.name for field in fields(ExportedRows)}
     if kind.name != "episode":
         assert kind.list_name in MEMORY_TABLES
 
