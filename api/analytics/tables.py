@@ -13,7 +13,7 @@ import numpy as np
 
 from recollect.api.analytics.memory_tables import MEMORY_TABLES, memory_rows, view_of
 from recollect.api.retrieval.answer.trace_store import trace_files
-from recollect.events.backends.log import EventLog, each_head
+from recollect.events.backends.log import EventLog, each_head, each_page
 from recollect.events.envelope import Head
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import SEGMENT_COLUMNS, Archive
@@ -127,9 +127,8 @@ class Tables:
                 # Encrypted segments are read through the log, which decrypts them.
                 owners += [(str(path.resolve()), head.namespace) for path in self._archive.paths(head.namespace)]
                 after = self._archive.sealed(head.namespace)
-            while events := self._log.read(head.namespace, after=after, limit=_BATCH_ROWS):
+            for events in each_page(self._log.read, head.namespace, after=after, limit=_BATCH_ROWS):
                 self._insert("tail", _EVENT_FIELDS, [event[:13] for event in events])
-                after = events[-1].version
             if on_progress is not None:
                 on_progress(number, len(heads))
         self._insert("owners", {"path": "VARCHAR", "namespace": "VARCHAR"}, owners)

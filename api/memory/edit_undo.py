@@ -7,13 +7,13 @@ memories have two as well. The undo of either part undoes both.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 import uuid_utils
 
 from recollect.api.memory.memory_edits import UPDATED
-from recollect.events.backends.log import EventLog
+from recollect.events.backends.log import EventLog, each_page
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import InvalidInput
 
@@ -154,11 +154,8 @@ def _near(log: EventLog, namespace: str, event: RecordedEvent) -> tuple[list[Rec
 
 
 def _later(log: EventLog, namespace: str, event: RecordedEvent) -> Iterator[RecordedEvent]:
-    """Yield the events after an event."""
-    after = event.version
-    while events := log.read(namespace, after=after, limit=_EVENTS_READ):
-        after = events[-1].version
-        yield from events
+    """Return the events after an event."""
+    return chain.from_iterable(each_page(log.read, namespace, after=event.version, limit=_EVENTS_READ))
 
 
 def _undone(event_id: str, reason: str | None, *, again: bool = False) -> dict[str, Any]:

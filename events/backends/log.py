@@ -148,6 +148,15 @@ class EventLog(Protocol):
         ...
 
 
+def each_page(
+    read: Callable[..., list[RecordedEvent]], namespace: str, *, after: int = 0, limit: int = 1_000
+) -> Iterator[list[RecordedEvent]]:
+    """Yield the events of `namespace` after a version in pages, which `EventLog.read` or `read_stored` returns."""
+    while page := read(namespace, after=after, limit=limit):
+        yield page
+        after = page[-1].version
+
+
 def each_head(log: EventLog) -> Iterator[Head]:
     """Yield the heads of all namespaces in the order of their names, read in pages."""
     after = ""

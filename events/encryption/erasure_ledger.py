@@ -39,6 +39,40 @@ class Erasure:
     #: The id of the last event that records it; None when nothing was erased.
     record_id: str | None = None
 
+    @property
+    def owners(self) -> tuple[bytes, ...]:
+        """Return the pseudonyms of the owners of keys whose events are refused from now on, and whose keys end."""
+        return {"namespace": (b"",), "subject": self.pseudonyms}.get(self.scope, ())
+
+    @property
+    def cutoffs(self) -> dict[str, int]:
+        """Return the time before which the events of each type are erased, by retention."""
+        if self.scope != "retention":
+            return {}
+        pairs = (criterion.decode().partition("<") for criterion in self.pseudonyms)
+        return {type: int(cutoff_us) for type, _, cutoff_us in pairs}
+
+
+def requested_erasure(
+    keys: KeyStore,
+    namespace: str,
+    scope: Scope,
+    names: Collection[str] = (),
+    *,
+    reason: str | None = None,
+    requested_by: str | None = None,
+) -> Erasure:
+    """Return the erasure of a subject, a session or events by their names; of a namespace without any."""
+    return Erasure(
+        id=str(uuid_utils.uuid7()),
+        namespace=namespace,
+        scope=scope,
+        pseudonyms=tuple(pseudonym_of(keys, namespace, scope, name) for name in names),
+        reason=reason,
+        requested_by=requested_by,
+        requested_us=now_us(),
+    )
+
 
 class ErasureLedger:
     """The erasures and receipts in a key store."""
@@ -46,34 +80,22 @@ class ErasureLedger:
     def __init__(self, keys: KeyStore) -> None:
         self._keys = keys
 
-    def add(
-        self, namespace: str, scope: Scope, names: Collection[str], *, reason: str | None, requested_by: str | None
-    ) -> Erasure:
-        """Store a request durably and return it: from now on the erasure is carried out, also after a kill."""
-        erasure = Erasure(
-            id=str(uuid_utils.uuid7()),
-            namespace=namespace,
-            scope=scope,
-            pseudonyms=tuple(pseudonym_of(self._keys, namespace, scope, name) for name in names),
-            reason=reason,
-            requested_by=requested_by,
-            requested_us=now_us(),
-        )
+    def add(self, erasure: Erasure) -> None:
+        """Store a request durably: from now on the erasure is carried out, also after a kill."""
         with self._keys.transaction() as connection:
             connection.execute(
                 "INSERT INTO erasures (id, namespace, kind, pseudonyms, reason, requested_by, requested_us) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
                     erasure.id,
-                    namespace,
-                    scope,
+                    erasure.namespace,
+                    erasure.scope,
                     orjson.dumps([pseudonym.hex() for pseudonym in erasure.pseudonyms]).decode(),
-                    reason,
-                    requested_by,
+                    erasure.reason,
+                    erasure.requested_by,
                     erasure.requested_us,
                 ),
             )
-        return erasure
 
     def erasures(self) -> list[Erasure]:
         """Return all erasures in the order of their requests; none when there is no key store yet."""
@@ -155,9 +177,3 @@ def pseudonym_of(keys: KeyStore, namespace: str, scope: Scope, name: str) -> byt
 def retention_criterion(type: str, cutoff_us: int) -> str:
     """Return the criterion of events of a type that were recorded before a time, in microseconds since 1970 UTC."""
     return f"{type}<{cutoff_us}"
-
-
-def retention_cutoffs(criteria: Collection[bytes]) -> dict[str, int]:
-    """Return the times of criteria, by type."""
-    pairs = (criterion.decode().partition("<") for criterion in criteria)
-    return {type: int(cutoff_us) for type, _, cutoff_us in pairs}

@@ -38,10 +38,12 @@ def signed(keys: KeyStore, fields: dict[str, Any]) -> bytes:
 class EventDigest:
     """The sha256 over the versions and leaves of erased events, which are added in the order of their versions."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: Iterable[RecordedEvent] = ()) -> None:
         self._sha256 = sha256()
         #: Number of events.
         self.count = 0
+        for event in events:
+            self.add(event)
 
     def add(self, event: RecordedEvent) -> None:
         """Add an event."""

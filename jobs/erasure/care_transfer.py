@@ -7,12 +7,13 @@ notes that care, and this job repeats it on the memory with the same content, on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 import orjson
 
+from recollect.events.backends.log import each_page
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import DAY_US, RecordedEvent, datetime_of, now_us
 from recollect.events.memory_kinds import ID_LETTERS
@@ -40,49 +41,41 @@ _KEPT_US = 7 * DAY_US
 _BATCH = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Care:
-    """An event that cares for a memory, without ids and texts."""
+class Care(NamedTuple):
+    """An event that cares for a memory."""
 
-    #: HMAC of the id of the event.
-    event: bytes
-    fingerprint: bytes
-    type: str
-    fields: dict[str, Any]
-    occurred_us: int
+    #: The decrypted event.
+    event: RecordedEvent
+    #: The content of the memory, by which it is found when it is extracted again.
+    memory: str
 
 
 def extracted_memories(
-    keys: KeyStore, event: RecordedEvent, payload: Mapping[str, Any], is_gone: Callable[[str], bool]
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the id and the fingerprint of each memory of an extraction none of whose sources is gone."""
+    event_id: str, payload: Mapping[str, Any], is_gone: Callable[[str], bool]
+) -> Iterator[tuple[str, str]]:
+    """Yield the id and the content of each memory of an extraction none of whose sources is gone."""
     for name, letter in _LETTERS.items():
         for number, item in enumerate(payload.get(name, ())):
             sources: list[str] = item.get("source_events") or []
             if sources and not any(map(is_gone, sources)):
                 content = [name, sources, *(item.get(field) for field in _CONTENT_FIELDS)]
-                text = orjson.dumps(content).decode()
-                yield f"{event.id}#{letter}{number}", keys.pseudonym("memory", event.namespace, text)
+                yield f"{event_id}#{letter}{number}", orjson.dumps(content).decode()
 
 
-def care_of(keys: KeyStore, event: RecordedEvent, payload: Mapping[str, Any], fingerprint: bytes) -> Care:
-    """Return the care that an event takes of the memory with a fingerprint."""
-    return Care(
-        event=keys.pseudonym("event", event.namespace, event.id),
-        fingerprint=fingerprint,
-        type=event.type,
-        fields={name: payload[name] for name in _KEPT_FIELDS if name in payload},
-        occurred_us=event.occurred_at_us,
-    )
-
-
-def store_care(keys: KeyStore, namespace: str, notes: list[Care]) -> None:
-    """Store care durably, before the events are erased."""
-    if not notes:
+def store_care(keys: KeyStore, namespace: str, care: Sequence[Care]) -> None:
+    """Store care durably, without ids and texts, before the events are erased."""
+    if not care:
         return
     rows = [
-        (namespace, care.event, care.fingerprint, care.type, orjson.dumps(care.fields).decode(), care.occurred_us)
-        for care in notes
+        (
+            namespace,
+            keys.pseudonym("event", namespace, event.id),
+            keys.pseudonym("memory", namespace, memory),
+            event.type,
+            orjson.dumps({name: value for name, value in event.data().items() if name in _KEPT_FIELDS}).decode(),
+            event.occurred_at_us,
+        )
+        for event, memory in care
     ]
     with keys.transaction() as connection:
         connection.executemany(
@@ -111,16 +104,8 @@ def transfer_care(context: JobContext, namespace: str, now_us: int) -> int:
         memory_id = memory_ids.get(fingerprint)
         if memory_id is not None:
             payload = {CARE_FIELDS[type]: memory_id, **orjson.loads(fields)}
-            drafts.append(
-                draft(
-                    {
-                        "id": f"care:{event.hex()}:{memory_id}"[:200],
-                        "type": type,
-                        "occurred_at": datetime_of(occurred_us),
-                        "payload": payload,
-                    }
-                )
-            )
+            id, occurred_at = f"care:{event.hex()}:{memory_id}"[:200], datetime_of(occurred_us)
+            drafts.append(draft({"id": id, "type": type, "occurred_at": occurred_at, "payload": payload}))
         if memory_id is not None or now_us - noted_us > _KEPT_US:
             finished.append((number,))
     if drafts:
@@ -133,12 +118,10 @@ def transfer_care(context: JobContext, namespace: str, now_us: int) -> int:
 def _memory_ids(context: JobContext, keys: KeyStore, namespace: str, wanted: set[bytes]) -> dict[bytes, str]:
     """Return the ids of the memories with these fingerprints."""
     memory_ids: dict[bytes, str] = {}
-    after = 0
-    while events := context.log.read(namespace, after=after, limit=_BATCH):
-        for event in events:
-            if event.type == "facts.extracted":
-                for memory_id, fingerprint in extracted_memories(keys, event, event.data(), lambda _: False):
-                    if fingerprint in wanted:
-                        memory_ids.setdefault(fingerprint, memory_id)
-        after = events[-1].version
+    for event in chain.from_iterable(each_page(context.log.read, namespace, limit=_BATCH)):
+        if event.type == "facts.extracted":
+            for memory_id, content in extracted_memories(event.id, event.data(), lambda _: False):
+                fingerprint = keys.pseudonym("memory", namespace, content)
+                if fingerprint in wanted:
+                    memory_ids.setdefault(fingerprint, memory_id)
     return memory_ids

@@ -7,59 +7,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import version as package_version
 from typing import Any
 
 import orjson
 
 from recollect.events.backends.log import EventLog
-from recollect.events.encryption.erasure_ledger import Erasure, ErasureLedger, Scope, pseudonym_of, retention_cutoffs
+from recollect.events.encryption.erasure_ledger import Erasure, ErasureLedger, Scope, requested_erasure
 from recollect.events.encryption.key_store import DestroyedKey, KeyStore
-from recollect.events.encryption.payload_cipher import PayloadCipher
-from recollect.events.envelope import datetime_of, now_us, rfc3339
+from recollect.events.envelope import EventDraft, datetime_of, now_us, rfc3339
 from recollect.events.errors import NotFound, NotSupported, VersionConflict
-from recollect.events.integrity.receipt import FORMAT, EventDigest, read_ranges, signed
+from recollect.events.integrity.receipt import signed
 from recollect.events.limits import check_namespace
 from recollect.events.validation import draft
 from recollect.jobs.erasure.care_transfer import store_care
 from recollect.jobs.erasure.erasure_plan import ErasurePlan, plan_erasure
-from recollect.jobs.erasure.residue_scan import plan_windows, scan
+from recollect.jobs.erasure.erasure_receipt import read_records, receipt_fields
+from recollect.jobs.erasure.residue_scan import scan
+from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
 
 #: Plans of one erasure: each was overtaken by an append, and the pause before the next one grows.
 _PLANS_MAX = 100
 #: Ranges of versions in one erasure event: 0.4 MB of JSON.
 _RANGES_MAX = 20_000
-_CARRIED_ON_BY = "another process of this machine, or another machine"
-
-#: What an erasure does not reach, in the words of the receipt.
-_EXCLUSIONS: tuple[str, ...] = (
-    "copies outside of this installation: backups and exports made before, replicas, snapshots of file systems",
-    "blocks that the disk or the file system has not overwritten yet; encrypt the disk",
-    "versions, times of recording and types of other events, and ids of erased events in the headers of other events",
-    "words about or of the subject in the messages of other people; search for them and erase those messages",
-    "memory of processes and of language model providers that have read the events",
-)
-_POSTGRES_EXCLUSION = (
-    "dead rows and the WAL of PostgreSQL until the server reuses them: payloads there are ciphertext, headers are not; "
-    "files of the server are not searched"
-)
-_SHARED_KEY_EXCLUSION = "ciphertext in older backups of the log stays readable with the key of the subject or namespace"
-
-
-@dataclass(slots=True)
-class _Progress:
-    """What one erasure has done so far."""
-
-    versions: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    events: int = 0
-    derived: int = 0
-    by_type: dict[str, int] = field(default_factory=dict[str, int])
-    record_id: str | None = None
-    #: Windows of the erased texts, for the residue scan.
-    windows: set[bytes] = field(default_factory=set[bytes])
-    keys: list[DestroyedKey] = field(default_factory=list[DestroyedKey])
+_PURGED_ELSEWHERE: Target = {
+    "store": "derived data",
+    "method": "removed by another process of this machine, or another machine",
+}
 
 
 class Eraser:
@@ -75,7 +49,6 @@ class Eraser:
         self._log = log
         self._keys: KeyStore = log.keys
         self._read_models = read_models
-        self._cipher = PayloadCipher(log.keys)
         self._ledger = ErasureLedger(log.keys)
         #: Number of erasures that `resume` has completed or repeated.
         self.resumed = 0
@@ -86,13 +59,7 @@ class Eraser:
         Raises:
             NotFound: the namespace, the session or an event does not exist, or was erased before.
         """
-        pseudonyms = [pseudonym_of(self._keys, check_namespace(namespace), scope, name) for name in names]
-        plan = plan_erasure(self._log, namespace, scope, pseudonyms)
-        if not plan.head:
-            raise NotFound(f"{namespace!r} has no events", field="namespace")
-        if not plan.versions and scope in ("session", "message"):
-            raise NotFound(f"the namespace has no such {scope}, or it was erased before", field=scope)
-        return plan
+        return self._plan(requested_erasure(self._keys, check_namespace(namespace), scope, names))
 
     def erase(
         self,
@@ -113,12 +80,15 @@ class Eraser:
         Raises:
             NotFound: as `plan`. StorageError: the disk failed; the erasure is completed by `resume`.
         """
-        plan = self.plan(namespace, scope, names)
-        erasure = self._ledger.add(namespace, scope, names, reason=reason, requested_by=requested_by)
+        erasure = requested_erasure(
+            self._keys, check_namespace(namespace), scope, names, reason=reason, requested_by=requested_by
+        )
+        plan = self._plan(erasure)
+        self._ledger.add(erasure)
         return orjson.loads(self._carry_out(erasure, plan) or b"{}")
 
-    def resume(self) -> list[dict[str, Any]]:
-        """Complete the erasures that were interrupted, and repeat those that the log has lost; return their receipts.
+    def resume(self) -> None:
+        """Complete the erasures that were interrupted, and repeat those that the log has lost.
 
         A log loses erasures when it is restored from an older backup.
         """
@@ -129,9 +99,7 @@ class Eraser:
         lost = [erasure for erasure in erasures if erasure.namespace in rewound and self._is_lost(erasure)]
         # Events whose keys were destroyed belong to erasures of subjects and namespaces, so these come first.
         lost.sort(key=lambda erasure: erasure.scope not in ("namespace", "subject"))
-        receipts = [self._carry_out(erasure) for erasure in [*lost, *pending]]
-        self.resumed += sum(receipt is not None for receipt in receipts)
-        return [orjson.loads(receipt) for receipt in receipts if receipt is not None]
+        self.resumed += sum(self._carry_out(erasure) is not None for erasure in [*lost, *pending])
 
     def receipts(self, namespace: str | None = None) -> list[dict[str, Any]]:
         """Return the receipts of a namespace, or all, in their order."""
@@ -140,6 +108,15 @@ class Eraser:
     def readmit(self, namespace: str, subject: str | None = None) -> bool:
         """Accept the events of an erased namespace or subject again; return whether it was erased."""
         return self._keys.readmit(check_namespace(namespace), subject)
+
+    def _plan(self, erasure: Erasure) -> ErasurePlan:
+        """Return the plan of a request; raise `NotFound` when there is nothing that it could mean."""
+        plan = plan_erasure(self._log, self._keys, erasure)
+        if not plan.head:
+            raise NotFound(f"{erasure.namespace!r} has no events", field="namespace")
+        if not plan.ranges and erasure.scope in ("session", "message"):
+            raise NotFound(f"the namespace has no such {erasure.scope}, or it was erased before", field=erasure.scope)
+        return plan
 
     def _is_lost(self, erasure: Erasure) -> bool:
         """Return whether the log does not have the event that records a completed erasure."""
@@ -151,164 +128,83 @@ class Eraser:
         Parameters:
             plan: what it erases, when that is known already.
         """
-        namespace, scope = erasure.namespace, erasure.scope
-        owners = {"namespace": (b"",), "subject": erasure.pseudonyms}.get(scope, ())
-        for pseudonym in owners:
-            self._keys.block_pseudonym(namespace, pseudonym)
-        progress = _Progress()
-        self._erase_events(erasure, plan, progress)
-        if erasure.is_complete and not progress.events:
+        for owner in erasure.owners:
+            self._keys.block_pseudonym(erasure.namespace, owner)
+        plan = self._erase_events(erasure, plan)
+        records = read_records(self._log, erasure)
+        if erasure.is_complete and not records:
             # The log is another one now, or was restored from before the erased events.
             self._ledger.forget_record(erasure)
             return None
-        self._read_models.purges.follow(self._log.head(namespace))
-        for pseudonym in owners:
-            progress.keys += self._keys.destroy(namespace, None if scope == "namespace" else pseudonym)
-        fields = self._receipt_fields(erasure, progress)
+        purged = self._purge(erasure.namespace)
+        keys = self._destroy_keys(erasure)
+        searched = scan(self._log, self._read_models.data, erasure, plan.windows)
+        fields = receipt_fields(self._log, erasure, plan, records, keys, [*purged, *searched])
         return self._ledger.complete(
             erasure,
-            progress.record_id,
+            fields["log"]["record_id"],
             lambda previous: signed(
                 self._keys, fields | {"prev_receipt_sha256": previous, "completed_at": rfc3339(now_us())}
             ),
         )
 
-    def _erase_events(self, erasure: Erasure, plan: ErasurePlan | None, progress: _Progress) -> None:
-        """Erase the events in the log, with one event for each part of them that records it.
+    def _erase_events(self, erasure: Erasure, plan: ErasurePlan | None) -> ErasurePlan:
+        """Erase the events in the log; return the plan that was carried out as a whole.
 
-        One plan is enough. An event that was appended after it makes the transaction fail, and only then, or for
-        another part, the log is read again: the event may be derived from erased ones. After the transaction no such
-        event comes any longer, since jobs expect the version that they have read (`append_derived`).
+        One plan is enough. An event that was appended after it makes a transaction fail, and only then the log is read
+        again: the event may be derived from erased ones. After the transaction no such event comes any longer, since
+        jobs expect the version that they have read (`append_derived`).
         """
-        namespace = erasure.namespace
         for attempt in range(_PLANS_MAX):
-            plan = plan or plan_erasure(self._log, namespace, erasure.scope, erasure.pseudonyms)
-            ranges = plan.ranges()
-            part = ranges[:_RANGES_MAX]
-            if part and not self._erase_part(erasure, plan, part, progress):
+            plan = plan or plan_erasure(self._log, self._keys, erasure)
+            store_care(self._keys, erasure.namespace, plan.care)
+            try:
+                self._erase_parts(erasure, plan)
+            except VersionConflict:
+                plan = None
                 time.sleep(min(0.5, 0.01 * attempt))
-            elif len(part) == len(ranges):
-                self._add_recorded(erasure, progress)
-                return
-            plan = None
-        raise VersionConflict(namespace, 0, self._log.head(namespace).version)
+            else:
+                return plan
+        raise VersionConflict(erasure.namespace, 0, self._log.head(erasure.namespace).version)
 
-    def _erase_part(
-        self, erasure: Erasure, plan: ErasurePlan, ranges: Sequence[tuple[int, int]], progress: _Progress
-    ) -> bool:
-        """Erase the first ranges of a plan, and record that; return False when the head has moved since the plan."""
-        versions = [version for version in plan.versions if version <= ranges[-1][1]]
-        record = _record(erasure, ranges, plan)
-        windows = plan_windows(self._cipher, plan)
-        store_care(self._keys, erasure.namespace, plan.care)
-        try:
-            self._log.erase(erasure.namespace, versions, record, expected_version=plan.head)
-        except VersionConflict:
-            return False
-        progress.windows = progress.windows or windows
-        progress.derived += plan.derived
-        for name, count in plan.by_type.items():
-            progress.by_type[name] = progress.by_type.get(name, 0) + count
-        progress.record_id = record.id
-        return True
+    def _erase_parts(self, erasure: Erasure, plan: ErasurePlan) -> None:
+        """Erase the events of a plan, each part of them with the event that records it."""
+        starts = range(0, len(plan.ranges), _RANGES_MAX)
+        # The record of a part moves the head by one.
+        for head, start in enumerate(starts, start=plan.head):
+            ranges = plan.ranges[start : start + _RANGES_MAX]
+            versions = [version for first, last in ranges for version in range(first, last + 1)]
+            record = _record(erasure, ranges, head, None if len(starts) > 1 else plan.digest)
+            self._log.erase(erasure.namespace, versions, record, expected_version=head)
 
-    def _add_recorded(self, erasure: Erasure, progress: _Progress) -> None:
-        """Add the versions that the log records for this erasure, also those of an earlier attempt."""
-        for version in self._log.erasures(erasure.namespace):
-            [event] = self._log.read_stored(erasure.namespace, after=version - 1, limit=1)
-            payload = event.data()
-            if payload.get("erasure_id") == erasure.id:
-                progress.versions += [(first, last) for first, last in payload["versions"]]
-                progress.record_id = event.id
-        progress.events = sum(last - first + 1 for first, last in progress.versions)
+    def _purge(self, namespace: str) -> Sequence[Target]:
+        """Remove what was derived from erased events in the data folder; return what was removed."""
+        purges = self._read_models.purges
+        purges.follow(self._log.head(namespace))
+        return purges.targets.pop(namespace, None) or [_PURGED_ELSEWHERE]
 
-    def _receipt_fields(self, erasure: Erasure, progress: _Progress) -> dict[str, Any]:
-        """Return the fields of the receipt except those of its chain."""
-        head = self._log.head(erasure.namespace)
-        targets = self._read_models.purges.targets.pop(erasure.namespace, None)
-        return {
-            "v": FORMAT,
-            "receipt_id": f"{erasure.id}:{head.version}",
-            "erasure_id": erasure.id,
-            "namespace": erasure.namespace,
-            "scope": _scope_fields(erasure),
-            "reason": erasure.reason,
-            "requested_by": erasure.requested_by,
-            "requested_at": rfc3339(erasure.requested_us),
-            "log": {
-                "log_id": self._log.log_id,
-                "head": head.version,
-                "hash": head.hash.hex(),
-                "versions": progress.versions,
-                "count": progress.events,
-                "digest": self._digest(erasure.namespace, progress.versions),
-                "record_id": progress.record_id,
-            },
-            "events": {"derived": progress.derived, "by_type": dict(sorted(progress.by_type.items()))},
-            "keys": [
-                {
-                    "kid": key.kid.hex(),
-                    "alg": "AES-256-GCM",
-                    "wrapped_sha256": key.wrapped_sha256.hex(),
-                    "destroyed_at": rfc3339(key.destroyed_us),
-                }
-                for key in progress.keys
-            ],
-            "targets": [
-                {"store": "log", "method": "content, ids and headers overwritten; leaves and hashes stay"},
-                *(targets or [{"store": "derived data", "method": f"removed by {_CARRIED_ON_BY}"}]),
-                *scan(self._log, self._read_models.data, erasure, progress.windows),
-            ],
-            "exclusions": self._exclusions(erasure, progress),
-            "software": {"recollect": package_version("recollect")},
-        }
-
-    def _digest(self, namespace: str, ranges: Sequence[tuple[int, int]]) -> str:
-        """Return the digest over the versions and leaves of all erased events."""
-        digest = EventDigest()
-        for event in read_ranges(self._log, namespace, ranges):
-            digest.add(event)
-        return digest.hex
-
-    def _exclusions(self, erasure: Erasure, progress: _Progress) -> list[str]:
-        """Return what the erasure does not reach."""
-        exclusions = [*_EXCLUSIONS]
-        if self._log.archive is None:
-            exclusions.append(_POSTGRES_EXCLUSION)
-        if erasure.scope in ("session", "message") or (erasure.scope == "subject" and progress.derived):
-            exclusions.append(_SHARED_KEY_EXCLUSION)
-        return exclusions
+    def _destroy_keys(self, erasure: Erasure) -> list[DestroyedKey]:
+        """Destroy the keys of a subject, or every key of a namespace; return the destroyed ones."""
+        owners = (None,) if erasure.scope == "namespace" else erasure.owners
+        return [key for owner in owners for key in self._keys.destroy(erasure.namespace, owner)]
 
 
-def _scope_fields(erasure: Erasure) -> dict[str, Any]:
-    """Return the scope of an erasure for its receipt: HMACs of names, or the criteria of retention."""
-    if erasure.scope == "retention":
-        cutoffs = retention_cutoffs(erasure.pseudonyms)
-        return {"kind": erasure.scope, "recorded_before": {type: rfc3339(us) for type, us in cutoffs.items()}}
-    return {"kind": erasure.scope, "pseudonyms": [name.hex() for name in erasure.pseudonyms]}
-
-
-def _record(erasure: Erasure, ranges: Sequence[tuple[int, int]], plan: ErasurePlan) -> Any:
-    """Return the event that records a part of an erasure."""
-    whole = erasure.scope == "namespace"
-    payload: dict[str, Any] = {
-        "erasure_id": erasure.id,
-        "scope": erasure.scope,
-        "versions": ranges,
-        "requested_at": datetime_of(erasure.requested_us),
-    }
-    if len(ranges) < _RANGES_MAX:
-        payload["digest"] = plan.digest.hex
-    if erasure.reason:
-        payload["reason"] = erasure.reason
-    if erasure.pseudonyms and erasure.scope != "retention":
-        payload["pseudonym"] = erasure.pseudonyms[0].hex()
+def _record(erasure: Erasure, ranges: Sequence[tuple[int, int]], head: int, digest: str | None) -> EventDraft:
+    """Return the event that records a part of an erasure. `head` is in its id: each part has a record of its own."""
+    is_named = erasure.pseudonyms and erasure.scope != "retention"
     return draft(
         {
-            # The head is part of the id: each part of an erasure has a record of its own.
-            "id": f"erasure:{erasure.id}:{plan.head}",
-            "type": "namespace.erased" if whole else "events.erased",
+            "id": f"erasure:{erasure.id}:{head}",
+            "type": "namespace.erased" if erasure.scope == "namespace" else "events.erased",
             "actor": "erasure",
-            "payload": payload,
+            "payload": {
+                "erasure_id": erasure.id,
+                "scope": erasure.scope,
+                "versions": ranges,
+                "requested_at": datetime_of(erasure.requested_us),
+                "digest": digest,
+                "reason": erasure.reason or None,
+                "pseudonym": erasure.pseudonyms[0].hex() if is_named else None,
+            },
         }
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from recollect.events.backends.log import EventLog
+from recollect.events.backends.log import EventLog, each_page
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
 from recollect.jobs.derivation.derived_events import rest_id
@@ -54,8 +54,7 @@ def read_copies(log: EventLog, namespace: str, cipher: PayloadCipher) -> Copies:
     echoes: dict[str, list[str]] = {}
     #: (time of recording, hash of the header that an update keeps), by id: 150 bytes a message.
     headers: dict[str, tuple[int, int]] = {}
-    after = 0
-    while events := log.read_stored(namespace, after=after, limit=_BATCH):
+    for events in each_page(log.read_stored, namespace, limit=_BATCH):
         changes: list[RecordedEvent] = []
         for event in events:
             if event.type in EPISODE_TYPES:
@@ -73,5 +72,4 @@ def read_copies(log: EventLog, namespace: str, cipher: PayloadCipher) -> Copies:
             reason: str = payload.get("reason") or ""
             if payload.get("status") == "echo" and reason.startswith(_REPEATS):
                 echoes[payload["memory_id"]] = [*reason.removeprefix(_REPEATS).split(", ")]
-        after = events[-1].version
     return Copies(updates=updates, echoes=echoes)

@@ -7,14 +7,13 @@ unless a kept event of the namespace has the same words.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
-from recollect.events.backends.log import EventLog
+from recollect.events.backends.log import EventLog, each_page
 from recollect.events.encryption.erasure_ledger import Erasure
-from recollect.events.encryption.payload_cipher import PayloadCipher
-from recollect.events.integrity.residue import WINDOW_BYTES, ResidueSearch, search, windows_of
-from recollect.jobs.erasure.erasure_plan import ErasurePlan
+from recollect.events.integrity.residue import WINDOW_BYTES, ResidueSearch, search
 from recollect.projections.read_models.layout import is_searched, own_files, shared_files
 from recollect.projections.read_models.purges import Target
 
@@ -22,18 +21,11 @@ _logger = logging.getLogger(__name__)
 
 #: Kept events that are compared with the windows that were found: about a second.
 _KEPT_EVENTS_MAX = 200_000
-#: Events read at once.
-_BATCH = 1_000
 _OWN = "files of the namespace"
 _SHARED = "files that namespaces share, and the log in SQLite"
 
 
-def plan_windows(cipher: PayloadCipher, plan: ErasurePlan) -> set[bytes]:
-    """Return windows of the texts of a plan, before it is carried out."""
-    return windows_of([event.payload for event in cipher.open_all(plan.sample.events) if not event.is_erased])
-
-
-def scan(log: EventLog, data: Path, erasure: Erasure, windows: set[bytes]) -> list[Target]:
+def scan(log: EventLog, data: Path, erasure: Erasure, windows: frozenset[bytes]) -> list[Target]:
     """Search the files of the data folder and of the log for windows; return the targets of the receipt.
 
     For retention, which erases from many namespaces in a night, only the files of the namespace are searched.
@@ -55,7 +47,7 @@ def scan(log: EventLog, data: Path, erasure: Erasure, windows: set[bytes]) -> li
 
 
 def _target(
-    store: str, method: str, data: Path, windows: set[bytes], result: ResidueSearch, kept: set[bytes]
+    store: str, method: str, data: Path, windows: frozenset[bytes], result: ResidueSearch, kept: set[bytes]
 ) -> Target:
     """Return the entry of the receipt about one search."""
     hits = len(result.hits - kept)
@@ -80,17 +72,9 @@ def _target(
 def _kept_windows(log: EventLog, namespace: str, hits: Iterable[bytes]) -> set[bytes]:
     """Return the windows that kept events of the namespace have."""
     missing, kept = set(hits), set[bytes]()
-    for payload in _payloads(log, namespace) if missing else ():
-        kept |= {window for window in missing if window in payload}
-        missing -= kept
-        if not missing:
+    for event in chain.from_iterable(each_page(log.read, namespace)):
+        if not missing or event.version > _KEPT_EVENTS_MAX:
             break
+        kept |= {window for window in missing if window in event.payload}
+        missing -= kept
     return kept
-
-
-def _payloads(log: EventLog, namespace: str) -> Iterator[bytes]:
-    """Yield the payloads of the first kept events."""
-    after = 0
-    while after < _KEPT_EVENTS_MAX and (events := log.read(namespace, after=after, limit=_BATCH)):
-        yield from (event.payload for event in events)
-        after = events[-1].version

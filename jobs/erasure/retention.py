@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import chain
 
-from recollect.events.backends.log import EventLog
+from recollect.events.backends.log import each_page
 from recollect.events.encryption.erasure_ledger import retention_criterion
 from recollect.events.envelope import DAY_US, Head, RecordedEvent
 from recollect.jobs.derivation.job_context import JobContext, RetentionLook
@@ -32,10 +33,11 @@ def retain(context: JobContext, namespace: str, now_us: int) -> int:
     if look is not None and look.version == head.version and (look.due_us is None or now_us <= look.due_us):
         return 0
     limits = _Limits.of(rules)
-    version = _read_headers(context.log, namespace, limits)
+    for event in chain.from_iterable(each_page(context.log.read_stored, namespace, limit=_BATCH)):
+        limits.add(event)
     cutoffs = limits.cutoffs(now_us)
     if not cutoffs:
-        context.retention_looks.put(namespace, RetentionLook(version=version, due_us=limits.due_us()))
+        context.retention_looks.put(namespace, RetentionLook(version=limits.version, due_us=limits.due_us()))
         return 0
     criteria = [retention_criterion(type, cutoff_us) for type, cutoff_us in sorted(cutoffs.items())]
     eraser = Eraser(context.log, context.read_models)
@@ -69,6 +71,8 @@ class _Limits:
     newest_us: dict[str, deque[int]] = field(default_factory=dict[str, deque[int]])
     oldest_us: dict[str, int] = field(default_factory=dict[str, int])
     last_us: dict[str, int] = field(default_factory=dict[str, int])
+    #: The version of the last event.
+    version: int = 0
 
     @classmethod
     def of(cls, rules: Iterable[RetentionRule]) -> _Limits:
@@ -86,6 +90,7 @@ class _Limits:
 
     def add(self, event: RecordedEvent) -> None:
         """Count an event, in the order of versions; erased events have a type of their own."""
+        self.version = event.version
         if event.type in self.ttl_us or event.type in self.newest_us:
             self.oldest_us.setdefault(event.type, event.recorded_at_us)
             self.last_us[event.type] = event.recorded_at_us
@@ -105,13 +110,3 @@ class _Limits:
         """Return the time up to which no event is over its time to live; None for any time."""
         ages = (self.oldest_us[type] + ttl_us for type, ttl_us in self.ttl_us.items() if type in self.oldest_us)
         return min(ages, default=None)
-
-
-def _read_headers(log: EventLog, namespace: str, limits: _Limits) -> int:
-    """Count the events of a namespace; return the version of the last one."""
-    version = 0
-    while events := log.read_stored(namespace, after=version, limit=_BATCH):
-        for event in events:
-            limits.add(event)
-        version = events[-1].version
-    return version

@@ -18,7 +18,7 @@ from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import open_log
 from recollect.events.backends.staged_encryption import StagedEncryption
-from recollect.events.encryption.erasure_ledger import ErasureLedger
+from recollect.events.encryption.erasure_ledger import ErasureLedger, requested_erasure
 from recollect.events.encryption.key_store import KEYS_NAME, KeyStore
 from recollect.events.encryption.master_key import KeyOptions, LocalMasterKey
 from recollect.events.encryption.payload_cipher import PayloadCipher
@@ -180,7 +180,7 @@ def test_a_damaged_key_is_called_damaged(open_encrypted: Open, tmp_path: Path) -
 def test_a_damaged_list_of_erasures_is_called_damaged(tmp_path: Path) -> None:
     with closing(KeyStore(tmp_path)) as keys:
         ledger = ErasureLedger(keys)
-        ledger.add("a", "subject", ["Ann"], reason=None, requested_by=None)
+        ledger.add(requested_erasure(keys, "a", "subject", ["Ann"]))
         with keys.transaction() as connection:
             connection.execute("UPDATE erasures SET pseudonyms = ''")
         with pytest.raises(ForeignFile, match="is damaged"):
