@@ -17,7 +17,6 @@ from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.later_statements import LaterStatement
 from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.text.sentences import iterate_sentences, sentence_bounds, split_sentences
-from recollect.projections.text.statement_lines import reads_well
 from recollect.projections.text.stems import content_stems
 from recollect.projections.text.words import content_words
 
@@ -61,22 +60,17 @@ def episode_item(context: SearchContext, version: int, score: float, ranks: Mapp
 
 
 def _quoted(context: SearchContext, knowledge: KnowledgeItem) -> tuple[str, str] | None:
-    """Return who states a fact and the words of the message, when the fact is kept in words or is not a sentence."""
-    if knowledge.kind != "fact" or not knowledge.source_events:
-        return None
-    is_said = knowledge.predicate == SAYS
-    if not is_said and reads_well(knowledge.predicate, knowledge.object):
+    """Return who states a fact and the words of the message, when the fact is kept in words."""
+    if knowledge.kind != "fact" or knowledge.predicate != SAYS or not knowledge.source_events:
         return None
     version = context.snapshot.episodes.version_of(knowledge.source_events[0])
     if version is None or context.snapshot.episodes.said(knowledge.source_events[0]) is None:
         return None
     message = context.snapshot.episodes.details(version)
-    if is_said and knowledge.object in message.text:
+    if knowledge.object in message.text:
         return message.speaker, in_context(message.text, knowledge.object)
-    if is_said:
-        # A changed value may be kept in words that no message has.
-        return message.speaker, closest_sentence(message.text, knowledge.object)
-    return message.speaker, f'"{closest_sentence(message.text, knowledge.object)}"'
+    # A changed value may be kept in words that no message has.
+    return message.speaker, closest_sentence(message.text, knowledge.object)
 
 
 def in_context(text: str, words: str) -> str:

@@ -16,7 +16,6 @@ from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import Conversation
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
-from recollect.jobs.extraction.future_statements import until_its_day
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import is_namesake, people
@@ -164,8 +163,7 @@ def extract_by_rules(
         if not sentence.is_question:
             pairs = read_pairs if index < _PAIRED_MAX else None
             find = partial(find_changes, vectors=vectors, read_pairs=pairs)
-            plain = _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
-            items += map(ExtractedItem._make, until_its_day(plain, sentence.text, message.speaker, message.sent_at))
+            items += _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
         to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
         if not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]

@@ -17,19 +17,6 @@ _BEFORE_COLON = {"decided": "decided", "has problem": "has a problem"}
 #: Values of preferences that are verbs.
 _VERBS = frozenset(("likes", "dislikes", "prefers", "loves", "hates", "wants", "avoids", "enjoys", "needs"))
 _DETERMINERS = frozenset("a an the two three four five six seven eight nine ten several some many no".split())
-#: Two forms of `be`, a verb of liking with a negation, and a comparison without its first part.
-_FRAGMENT = re.compile(
-    r"\b(?:is|are|was|were) (?:\w+ )?(?:is|are|was|were)\b|\b(?:is|are) of\b|"
-    r"^(?:likes|dislikes|loves|hates|prefers|enjoys) (?:no|not)\b|"
-    r"^prefers (?:(?!\b(?:more|less|rather|better)\b).)* than\b|"
-    r"^did (?:provided|profile|is|are|was|has|have)\b"
-)
-#: An object that begins with a verb or ends before its last word.
-_CUT = re.compile(
-    r"^(?:is|are|was|were|has|had|am)\b|:$|"
-    r"\b(?:and|or|but|the|an?|of|to|for|with|at|from|is|are|that|which|because|as|than|my|your)$",
-    re.IGNORECASE,
-)
 #: Words of the first person, and those that speak about the person.
 _THIRD_PERSON = {
     "i am": "they are",
@@ -79,13 +66,6 @@ def fact_line(subject: str, predicate: str, object: str) -> str:
     if _AFTER_WAS.match(predicate):
         return f"{subject} was {predicate} {reported}"
     return f"{subject} {predicate} {reported}"
-
-
-def reads_well(predicate: str, object: str) -> bool:
-    """Return whether `fact_line` makes a sentence of a fact; a fragment is better shown by the words of its message."""
-    if predicate == SAYS:
-        return True
-    return _FRAGMENT.search(f"{predicate} {object}") is None and _CUT.search(object) is None
 
 
 def _with_article(object: str) -> str:
