@@ -1,18 +1,26 @@
-"""Job commands: worker, scheduler, jobs."""
+"""Job commands: worker, scheduler, jobs, compact, read."""
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from operator import itemgetter
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.api.cli.session import load_cli_settings, open_cli_memory
+from recollect.api.cli.progress import ProgressBars, progress_bars
+from recollect.api.cli.session import NamespaceOption, iter_namespaces, load_cli_settings, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from recollect.jobs.llm_reading.llm_rereading import Rereading
+
 
 app = typer.Typer(help="Background jobs: runs, processes, dead letters.", invoke_without_command=True)
 
@@ -118,7 +126,7 @@ def requeue(
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
 ) -> None:
     """Send dead letters to their queues again; on memory:// run them at once in this process."""
-    from recollect.api.operations.requeue import requeue as requeue_letters  # noqa: PLC0415
+    from recollect.api.operations.dead_letters import requeue as requeue_letters  # noqa: PLC0415
 
     if (letter_id is None) is not every:
         raise InvalidInput("give the id of a dead letter, or --all", field="letter_id")
@@ -127,3 +135,82 @@ def requeue(
     if not count and letter_id is not None:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
     echo(f"{count} dead letters requeued")
+
+
+def compact(
+    context: typer.Context,
+    namespace: NamespaceOption = None,
+    now: Annotated[
+        str | None, typer.Option(help="The time that is compared with due times (RFC 3339); the present when left out.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what the same run would do, and append nothing.")
+    ] = False,
+) -> None:
+    """Run the nightly jobs: extract, compress, distill, expire, merge duplicates, mark stale facts."""
+    from recollect.api.as_of import parse_past_us  # noqa: PLC0415
+
+    # Before the model is loaded, which takes seconds.
+    parse_past_us(now, field="now")
+    events: Counter[str] = Counter()
+    before: Counter[str] = Counter()
+    after: Counter[str] = Counter()
+    with open_cli_memory(context.obj) as memory, progress_bars() as progress:
+        progress.show("loading the model", 0, 1)
+        memory.parts.vectors.embedder.start()
+        memory.parts.vectors.embedder.wait_ready(600)
+        names = list(iter_namespaces(memory.parts.log, namespace))
+        for number, name in enumerate(names):
+            progress.show("compacting", number, len(names))
+            done = memory.compact(name, now=now, dry_run=dry_run, on_progress=partial(_show_step, progress, name))
+            events.update(done.events)
+            for count, tiers in ((before, done.tiers_before), (after, done.tiers_after)):
+                for tier, totals in tiers.items():
+                    count.update({f"{tier} episodes": totals.episodes, f"{tier} tokens": totals.tokens})
+    from recollect.jobs.queue.nightly import STEPS  # noqa: PLC0415
+    from recollect.projections.queries.episode_queries import TIERS  # noqa: PLC0415
+
+    appended = "that would be appended" if dry_run else "appended"
+    # In the order of the steps, of all namespaces together.
+    counts = [f"{events[step]} {step}" for step in ("extract", *STEPS) if events[step]]
+    echo(f"{len(names)} namespaces; events {appended}: {', '.join(counts) or 'none'}")
+
+    for tier in TIERS:
+        was, now_is = (
+            f"{count[f'{tier} episodes']:,} episodes, {count[f'{tier} tokens']:,} tokens" for count in (before, after)
+        )
+        echo(f"{tier:>10}: {was} -> {now_is}")
+
+
+def _show_step(progress: ProgressBars, namespace: str, step: str, done: int, total: int | None) -> None:
+    """Show the step of a namespace that begins."""
+    progress.show(f"{namespace}: {step}", done, total)
+
+
+def read(
+    context: typer.Context,
+    namespace: Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")],
+    again: Annotated[bool, typer.Option("--again", help="Read all messages, also those that were read.")] = False,
+    model: Annotated[str | None, typer.Option("--with", help="The model; RECOLLECT_LLM when left out.")] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Print the difference, and store nothing.")] = False,
+    switch: Annotated[bool, typer.Option("--switch", help="Print the difference, and make it the reading.")] = False,
+) -> None:
+    """Read a namespace again with a language model; what users corrected, pinned or forgot stays."""
+    if not again or diff == switch:
+        raise InvalidInput("give --again, and either --diff or --switch", field="read")
+    with open_cli_memory(context.obj) as memory, progress_bars() as progress:
+        result = memory.read_again(namespace, model=model, switch=switch, on_progress=progress.show)
+    _print(result)
+    echo("It is the reading now." if switch else "Nothing was stored; --switch makes it the reading.")
+
+
+def _print(result: Rereading) -> None:
+    """Print the statements that differ, and their number by kind."""
+    for sign, statements in (("+", result.added), ("-", result.removed), ("~", result.changed)):
+        for statement in sorted(statements, key=itemgetter("kind", "text")):
+            before = f"{statement['before']} -> " if "before" in statement else ""
+            echo(f"{sign} {statement['kind']:<10} {before}{statement['text']}")
+        counts = Counter(statement["kind"] for statement in statements)
+        if counts:
+            echo(f"{sign} {counts.total()}: " + ", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
+    echo(f"{result.messages} messages read by {result.model}; {result.same} statements are the same.")

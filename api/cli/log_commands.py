@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.api.cli.memory_commands import CORES, NamespaceOption, Processes
 from recollect.api.cli.progress import progress_bars
 from recollect.api.cli.session import (
+    CORES,
+    NamespaceOption,
+    Processes,
     archive_of,
     list_heads,
     load_cli_settings,

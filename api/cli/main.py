@@ -13,7 +13,6 @@ from typer.core import TyperGroup
 
 from recollect.api.cli import (
     analytics_commands,
-    compaction_commands,
     context_commands,
     doctor_command,
     edit_commands,
@@ -23,7 +22,6 @@ from recollect.api.cli import (
     log_commands,
     mcp_commands,
     memory_commands,
-    reading_command,
     token_commands,
 )
 from recollect.api.cli.terminal import echo
@@ -90,8 +88,8 @@ app.command()(memory_commands.settle)
 app.command()(memory_commands.export)
 app.command()(memory_commands.embed)
 app.command()(memory_commands.replay)
-app.command()(compaction_commands.compact)
-app.command()(reading_command.read)
+app.command()(job_commands.compact)
+app.command()(job_commands.read)
 app.command()(log_commands.init)
 app.command()(log_commands.verify)
 app.command()(log_commands.backup)

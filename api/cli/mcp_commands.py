@@ -43,8 +43,7 @@ def mcp(
 
     The running server of the data folder answers retrievals, if there is one. Otherwise this process loads the model.
     """
-    from recollect.api.mcp.mcp_server import require_sdk  # noqa: PLC0415
-    from recollect.api.mcp.stdio_server import serve_stdio  # noqa: PLC0415
+    from recollect.api.mcp.mcp_server import require_sdk, serve_stdio  # noqa: PLC0415
     from recollect.events.limits import check_namespace  # noqa: PLC0415
 
     require_sdk()

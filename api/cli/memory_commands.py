@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing
 from functools import partial
@@ -15,6 +14,9 @@ import typer
 from recollect.api.cli.progress import ProgressBars, progress_bars
 from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import (
+    CORES,
+    NamespaceOption,
+    Processes,
     iter_namespaces,
     list_heads,
     load_cli_settings,
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
     from recollect.api.retrieval.contract.result_json import RetrievalJson
 
 _Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
-NamespaceOption = Annotated[str | None, typer.Option("--namespace", help="Only this namespace; all when left out.")]
 _AsOf = Annotated[
     str | None, typer.Option("--as-of", help="A past state: a version, or a time such as 2026-11-20T09:00:00Z.")
 ]
@@ -53,12 +54,6 @@ _AskServer = Annotated[
     bool, typer.Option("--server/--no-server", help="Ask the running server of the data folder, if there is one.")
 ]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-#: Default number of processes.
-CORES = os.cpu_count() or 1
-Processes = Annotated[
-    int, typer.Option(metavar="<number>", min=1, help="Number of parallel processes.", show_default="cores")
-]
 
 #: Seconds that `retrieve` waits for the embedding model; loading takes seconds, a download longer.
 _MODEL_SECONDS_MAX = 300
@@ -281,7 +276,7 @@ def export(
 def _export_events(context: typer.Context, namespace: str | None, output: Path | None) -> None:
     """Write the log as lines of JSON."""
     from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
-    from recollect.api.pages.export import export_lines  # noqa: PLC0415
+    from recollect.api.memory.file_export import export_lines  # noqa: PLC0415
 
     audit = open_audit(context.obj)
     with open_cli_log(context.obj) as log, progress_bars() as progress:

@@ -1,11 +1,17 @@
-"""Session: the settings, the log and the memory of one command. Imports are late, so that a command starts fast."""
+"""Session: the settings, the log and the memory of a command, and options of several commands.
+
+Imports are late, so that a command starts fast.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from recollect.events.errors import InvalidInput, NotFound
 from recollect.events.limits import check_namespace
@@ -19,6 +25,13 @@ if TYPE_CHECKING:
     from recollect.events.envelope import Head
     from recollect.events.storage.archive import Archive
     from recollect.projections.read_models.read_models import ReadModels
+
+NamespaceOption = Annotated[str | None, typer.Option("--namespace", help="Only this namespace; all when left out.")]
+#: Default number of processes.
+CORES = os.cpu_count() or 1
+Processes = Annotated[
+    int, typer.Option(metavar="<number>", min=1, help="Number of parallel processes.", show_default="cores")
+]
 
 
 def load_cli_settings(data: Path | None, **values: str | int | None) -> Settings:

@@ -1,17 +1,21 @@
-"""Memory resources: the profile of the user, and single memories by id, which a client may attach to a conversation."""
+"""Memory resources: the profile of the user and single memories, which a client may attach; prompts for its menu."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 import orjson
 
+from recollect.api.mcp.recall_tool import recall
 from recollect.api.mcp.shown_memories import shown_memory
 from recollect.api.mcp.shown_secrets import text_without_secrets
+from recollect.api.mcp.tool_arguments import NAME_CHARS_MAX, RecallArguments
 from recollect.api.mcp.tool_results import ToolAnswer
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.retrieval.contract.request import RetrieveRequest
-from recollect.events.errors import NotFound
+from recollect.events.errors import InvalidInput, NotFound
 
 _PROFILE = "recollect://profile"
 _MEMORY = "recollect://memory/"
@@ -44,3 +48,44 @@ def read_resource(session: ToolSession, uri: str) -> tuple[str, str]:
 def profile(session: ToolSession) -> str:
     """Return the context for the start of a session; empty when there is nothing."""
     return str(session.retrieve(RetrieveRequest(query="", mode="passive", speaker=session.speaker))["context"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPrompt:
+    """One prompt."""
+
+    name: str
+    description: str
+    arguments: tuple[str, ...] = ()
+
+
+PROMPTS = (
+    MemoryPrompt(name="catch_me_up", description="What my last sessions were about, and what is open"),
+    MemoryPrompt(
+        name="what_do_you_know_about",
+        description="All that the memory has about a person or thing",
+        arguments=("subject",),
+    ),
+)
+
+
+def render_prompt(session: ToolSession, name: str, arguments: Mapping[str, str]) -> str:
+    """Return the text of a prompt.
+
+    Raises:
+        NotFound: there is no such prompt. InvalidInput: the subject is missing. ScopeMissing: the caller may not read.
+    """
+    session.caller.require_scopes({"read"})
+    if name == "catch_me_up":
+        memories = profile(session)
+        request = "Sum up in a few sentences what my last sessions were about, and what is still open."
+    elif name == "what_do_you_know_about":
+        subject = arguments.get("subject", "").strip()
+        if not 1 <= len(subject) <= NAME_CHARS_MAX:
+            raise InvalidInput(f"give 1 to {NAME_CHARS_MAX} characters", field="subject")
+        memories = recall(session, RecallArguments(query=subject)).text
+        request = f"Say what you know about {subject}, with dates, and what is no longer true."
+    else:
+        raise NotFound(f"there is no such prompt; use {', '.join(prompt.name for prompt in PROMPTS)}", field="name")
+    session.record("prompt", frozenset({"read"}), ToolAnswer(text="", data={}, count=1))
+    return f"{memories or 'The memory has nothing yet.'}\n\n{request} Use these memories alone."

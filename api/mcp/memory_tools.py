@@ -6,11 +6,9 @@ fact is extracted from them, and a note that looks like instructions waits for a
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recollect.api.mcp.shown_memories import shown_memory
+from recollect.api.mcp.shown_memories import fenced, memory_text, shortened, shown_memory
 from recollect.api.mcp.tool_arguments import CorrectArguments, ForgetArguments, RememberArguments
 from recollect.api.mcp.tool_results import (
     CorrectResult,
@@ -23,11 +21,8 @@ from recollect.api.mcp.tool_results import (
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.result_types import MemoryItem
 from recollect.api.retrieval.contract.request import RetrieveRequest
-from recollect.events.envelope import rfc3339
-from recollect.events.errors import EventIdConflict, InvalidEvent, InvalidInput, NotFound
+from recollect.events.errors import EventIdConflict, InvalidEvent, InvalidInput
 from recollect.events.intake.instructions import looks_like_instructions
-from recollect.projections.text.prompt_fence import fence
-from recollect.projections.text.statement_lines import fact_line
 
 #: The role and the speaker of a note.
 NOTE_ROLE = "tool:mcp"
@@ -37,8 +32,6 @@ _ID_PREFIX = "mcp:"
 _ARGUMENTS = {"events.0.id": "idempotency_key", "events.0.occurred_at": "when"}
 #: Memories that a dry run of `forget` lists.
 _CANDIDATES_MAX = 10
-#: Characters of the texts in an answer about single memories.
-_TEXT_CHARS_MAX = 300
 _STATUS_TEXTS: dict[RememberStatus, str] = {
     "accepted": "Remembered.",
     "duplicate": "This key was used before with the same text; nothing was added.",
@@ -142,45 +135,3 @@ def _candidates(session: ToolSession, query: str) -> ToolAnswer:
     result = ForgetResult(dry_run=True, memories=entries)
     text = f"{heading}\n{fenced(lines)}" if lines else heading
     return ToolAnswer(text=text, data=result.as_json(), count=len(entries))
-
-
-def fenced(lines: Sequence[str]) -> str:
-    """Return lines of stored text in tags that no stored text can know, so that a model reads them as data."""
-    return fence(lines, secrets.token_hex(6))
-
-
-def memory_text(memory: Mapping[str, Any]) -> str:
-    """Return a memory of any kind in one line."""
-    match memory["kind"]:
-        case "fact":
-            text = memory["statement"] or fact_line(memory["subject"], memory["predicate"], memory["object"])
-        case "preference":
-            text = f"{memory.get('subject') or 'user'}: {memory['name']}: {memory['value']}"
-        case "relationship":
-            text = f"{memory['source']} {memory['type']} {memory['target']}"
-        case "procedure":
-            text = f"{memory['name']}: {memory['trigger']}"
-        case "entity":
-            text = f"{memory['name']}: {memory['description'] or memory['type']}"
-        case _:
-            text = str(memory.get("text") or "")
-    return shortened(text)
-
-
-def shortened(text: str) -> str:
-    """Return the beginning of a text, on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= _TEXT_CHARS_MAX else f"{line[:_TEXT_CHARS_MAX].rsplit(' ', 1)[0]} …"
-
-
-def memory_time(memory: Mapping[str, Any]) -> str:
-    """Return when a memory happened, or was last changed."""
-    return str(memory.get("occurred_at") or memory.get("updated_at") or rfc3339(0))
-
-
-def existing(session: ToolSession, memory_id: str) -> MemoryItem | None:
-    """Return a memory by its id; None when there is none that may be shown."""
-    try:
-        return shown_memory(session, memory_id)
-    except NotFound:
-        return None

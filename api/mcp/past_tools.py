@@ -6,8 +6,16 @@ from typing import Any
 
 import orjson
 
-from recollect.api.mcp.memory_tools import existing, fenced, memory_text, memory_time, shortened
-from recollect.api.mcp.shown_memories import hidden_from, shown_items, shown_memory
+from recollect.api.mcp.shown_memories import (
+    existing,
+    fenced,
+    hidden_from,
+    memory_text,
+    memory_time,
+    shortened,
+    shown_items,
+    shown_memory,
+)
 from recollect.api.mcp.tool_arguments import FetchArguments, HistoryArguments, SearchArguments, TimelineArguments
 from recollect.api.mcp.tool_results import (
     FetchResult,

@@ -29,7 +29,7 @@ from recollect.api.memory.references import check_references, has_references
 from recollect.api.memory.subject_export import SubjectExporting
 from recollect.api.memory.turn import Turns
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
-from recollect.api.pages.entity_neighbourhood import entity_neighbourhood
+from recollect.api.pages.entity_map import entity_neighbourhood
 from recollect.api.pages.list_pages import (
     PAGE_ITEMS,
     checked_limit,

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
+from recollect.api.result_types import GraphEdge, Neighbourhood
 from recollect.events.envelope import rfc3339
 from recollect.events.errors import InvalidInput
 from recollect.projections.queries.map_queries import MapFact, MapQueries
@@ -23,6 +24,10 @@ _MENTIONS_MAX = 20_000
 _ENTITIES_OF_MESSAGE_MAX = 8
 #: Pairs with common messages in one answer, the most frequent ones.
 _PAIRS_MAX = 10_000
+#: Largest number of steps from the entity; the number of edges grows with each step.
+DEPTH_MAX = 5
+#: Edges in one answer; the nearest ones are returned.
+_NEIGHBOUR_EDGES_MAX = 500
 
 
 def entity_map(snapshot: Snapshot, limit: int) -> dict[str, Any]:
@@ -85,3 +90,22 @@ def _pairs(queries: MapQueries, names: Mapping[str, int], ids: set[int]) -> Sequ
     for groups in groups_of_messages.values():
         counts.update(combinations(sorted(groups & ids)[:_ENTITIES_OF_MESSAGE_MAX], 2))
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_PAIRS_MAX]
+
+
+def entity_neighbourhood(snapshot: Snapshot, entity: str, depth: int) -> Neighbourhood:
+    """Return the nodes and edges within `depth` steps of `entity`: a name, an alias or the id of a document.
+
+    Each edge has the weight of its type, and its distance. Contradictions are returned but not followed.
+
+    Raises:
+        InvalidInput: `depth` is not from 1 to 5.
+    """
+    if not 1 <= depth <= DEPTH_MAX:
+        raise InvalidInput(f"give a number from 1 to {DEPTH_MAX}", field="depth")
+    name = snapshot.entities.node_name(entity)
+    if name is None:
+        return {"entity": None, "nodes": [], "edges": []}
+    nearest = snapshot.entities.neighbourhood(name, depth=depth, limit=_NEIGHBOUR_EDGES_MAX)
+    edges = [cast("GraphEdge", asdict(edge)) for edge in nearest]
+    nodes = sorted({node for edge in edges for node in (edge["source"], edge["target"])} | {name})
+    return {"entity": name, "nodes": nodes, "edges": edges}

@@ -279,13 +279,7 @@ def _is_requested(context: SearchContext, item: KnowledgeItem) -> bool:
     kinds = context.request.kinds
     if (kinds is not None and item.kind not in kinds) or not context.request.includes(item.occurred_at_us):
         return False
-    return passes_metadata(context, item.kind, item.document_id or item.id)
-
-
-def passes_metadata(context: SearchContext, kind: str, id: str) -> bool:
-    """Return whether an item is labelled as the request wants it: the messages that state it, or the item itself."""
-    selections = context.request.metadata_selections()
-    return not selections or context.snapshot.pages.passes(kind, id, selections)
+    return context.passes_metadata(item.kind, item.document_id or item.id)
 
 
 def _is_time_empty(context: SearchContext, ranked: RankedEpisodes | None) -> bool:

@@ -34,6 +34,7 @@ from datetime import datetime, tzinfo
 from typing import TypeVar
 
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
+from recollect.api.retrieval.answer.best_sentences import cut_long_text
 from recollect.api.retrieval.answer.expansion import expand_summaries
 from recollect.api.retrieval.answer.explanation import explanation
 from recollect.api.retrieval.answer.fence_names import random_part
@@ -43,11 +44,9 @@ from recollect.api.retrieval.answer.left_out_items import (
     without_sources,
     without_standing,
 )
-from recollect.api.retrieval.answer.long_texts import cut_long_text
 from recollect.api.retrieval.answer.prompt_context import PASSIVE_LINE_TOKENS, Line, fit_to_budget, render_within_budget
 from recollect.api.retrieval.answer.rendered_dates import RenderContext
-from recollect.api.retrieval.answer.secret_owners import SecretOwners
-from recollect.api.retrieval.answer.withheld_secrets import SecretFilter
+from recollect.api.retrieval.answer.withheld_secrets import SecretFilter, SecretOwners
 from recollect.api.retrieval.asker_context import for_asker
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult

@@ -13,7 +13,6 @@ from itertools import islice
 from recollect.api.retrieval.answer.prompt_context import CERTAIN_RULE_MIN
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import profile_items
-from recollect.api.retrieval.namespace_search import passes_metadata
 from recollect.api.retrieval.profile import is_about, is_shown_unasked, who_is, without_repetition
 from recollect.api.retrieval.restricted_memories import without_hidden
 from recollect.api.retrieval.result_items import episode_item, knowledge_item, later_of
@@ -96,7 +95,7 @@ def standing_items(context: SearchContext, state: ConversationState, *, helps: b
         and not _is_doubtful(item)
         and request.includes(item.occurred_at_us)
         and item.trust >= request.min_trust
-        and passes_metadata(context, item.kind, item.id)
+        and context.passes_metadata(item.kind, item.id)
     ]
 
 

@@ -3,7 +3,7 @@
     python ops/fit/knowledge_fit.py
 
 Every case is a memory of its own, and so are its crops of 1, 3 and 7 items. The questions of the other cases, of the
-rest of the case, and general ones have no answer in a memory. Prints the coefficients of `knowledge_relevance.py`, and
+rest of the case, and general ones have no answer in a memory. Prints the coefficients of `knowledge_measures.py`, and
 for each case, left out of the fit, how often the item that answers comes first, passes the gate, and how often another
 one does.
 """
@@ -25,8 +25,7 @@ from recollect import Recollect
 from recollect.api.retrieval import namespace_search
 from recollect.api.retrieval.knowledge_search import KnowledgeSearch
 from recollect.api.retrieval.ranking.candidates import Mask
-from recollect.api.retrieval.ranking.knowledge_measures import KnowledgeMeasures
-from recollect.api.retrieval.ranking.knowledge_relevance import MEASURES
+from recollect.api.retrieval.ranking.knowledge_measures import MEASURES, KnowledgeMeasures
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.projections.embeddings.embedder import NO_MODEL

@@ -10,7 +10,7 @@ from support.command_line import recollect
 from support.events import message
 
 from recollect import Recollect
-from recollect.api.analytics.memory_tables import MEMORY_TABLES
+from recollect.api.analytics.tables import MEMORY_TABLES
 from recollect.api.retrieval.answer.trace_store import TraceStore, trace_files
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.settings import load_settings

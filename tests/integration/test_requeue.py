@@ -13,7 +13,7 @@ from support.events import message
 from support.redis import RedisServer
 
 from recollect import Recollect
-from recollect.api.operations.requeue import requeue
+from recollect.api.operations.dead_letters import requeue
 from recollect.api.settings import load_settings
 from recollect.jobs.queue.run_store import DeadLetter
 from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
@@ -25,7 +25,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 from recollect import Recollect
-from recollect.api.operations.requeue import requeue
+from recollect.api.operations.dead_letters import requeue
 from recollect.api.settings import load_settings
 
 settings = load_settings(data=Path(sys.argv[1]), broker=sys.argv[2], embedding_model="none")

@@ -14,8 +14,8 @@ from support.events import message
 from support.viewer import CHROMIUM, INSTALL, Viewer, browser, viewer_server
 
 from recollect import Recollect
+from recollect.api.http.routes.viewer_routes import viewer_files
 from recollect.api.settings import load_settings
-from recollect.api.web.viewer_files import viewer_files
 from recollect.jobs.queue.run_store import DeadLetter
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=INSTALL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.api.retrieval.understanding.asked_predicates import asks_about_other, asks_about_speaker
+from recollect.api.retrieval.search.fact_answers import asks_about_other, asks_about_speaker
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_overloads, get_type_hints
 import pytest
 
 from recollect.api import result_types
-from recollect.api.analytics.memory_tables import MEMORY_TABLES
+from recollect.api.analytics.tables import MEMORY_TABLES
 from recollect.api.client import page_calls
 from recollect.api.client.client_lists import ClientLists
 from recollect.api.memory.async_recollect import AsyncRecollect

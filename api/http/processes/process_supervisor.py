@@ -21,7 +21,6 @@ from types import FrameType
 from recollect.api.access.access_control import new_local_secret
 from recollect.api.access.rate_limits import RateMemory
 from recollect.api.http.processes.channels import Channels
-from recollect.api.http.processes.process_entry import PRELOADED, start_server_process
 from recollect.api.http.processes.process_table import ProcessTable
 from recollect.api.http.processes.server_start import ServerShared
 from recollect.api.settings import Settings, available_processors
@@ -38,6 +37,8 @@ _KILL_SECONDS = 20.0
 #: Server processes are forked from one that has imported everything, has opened nothing and has no thread of Python:
 #: they start in a quarter of the time, and share the memory of the imports.
 _FORK_SERVER = multiprocessing.get_context("forkserver")
+#: The module that is imported late. The process that server processes are forked from imports it in advance.
+PRELOADED = "recollect.api.http.processes.server_process"
 
 
 class ProcessSupervisor:
@@ -229,3 +230,10 @@ def _signals() -> Generator[socket.socket]:
             signal.signal(number, handler)
         readable.close()
         written.close()
+
+
+def start_server_process(shared: ServerShared, number: int, started: Connection) -> None:
+    """Run a server process; see `server_process.run_server_process`."""
+    from recollect.api.http.processes.server_process import run_server_process  # noqa: PLC0415
+
+    run_server_process(shared, number, started)

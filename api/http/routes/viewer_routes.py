@@ -1,12 +1,16 @@
-"""Viewer routes: the page of the viewer and its files. They hold no data, so they need no token."""
+"""Viewer routes: the page of the viewer and its files, from `api/web`. They hold no data, so they need no token."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 
 from fastapi import Request
 from starlette.responses import Response
 
 from recollect.api.http.routes.rights import GuardedRouter, allow
-from recollect.api.web.viewer_files import viewer_files
 from recollect.events.errors import NotFound
 
 #: A page may load files of this server and nothing else, run no text as code, and not be framed.
@@ -24,6 +28,12 @@ _HEADERS = {
 }
 
 router = GuardedRouter(include_in_schema=False)
+_MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 
 
 @router.get("/")
@@ -49,3 +59,27 @@ def _file_response(request: Request, name: str) -> Response:
     if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)
     return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewerFile:
+    """One file of the viewer."""
+
+    content: bytes
+    media_type: str
+    #: The quoted hash of the content, for `If-None-Match`.
+    etag: str
+
+
+@cache
+def viewer_files() -> dict[str, ViewerFile]:
+    """Return the files of the viewer by name. The package has no others, so that no path leads out of it."""
+    by_name: dict[str, ViewerFile] = {}
+    for entry in files("recollect.api.web").iterdir():
+        media_type = next((kind for suffix, kind in _MEDIA_TYPES.items() if entry.name.endswith(suffix)), None)
+        if media_type is not None:
+            content = entry.read_bytes()
+            by_name[entry.name] = ViewerFile(
+                content=content, media_type=media_type, etag=f'"{sha256(content).hexdigest()[:16]}"'
+            )
+    return by_name

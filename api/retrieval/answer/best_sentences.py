@@ -1,4 +1,4 @@
-"""Best sentences: shortens a text to the sentences with most words of the query.
+"""Best sentences: shortens a text to the sentences, or the part, with most words of the query.
 
 What does not depend on the query is found once for each text, and cached by its digest as places in the text, so that
 no text stays in memory: finding the sentences of a long answer takes two milliseconds.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
+from recollect.api.retrieval.contract.result import Item
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.jobs.summarising.sentence_content import readable
 from recollect.projections.text.prompt_fence import is_plain, single_line
@@ -23,6 +24,12 @@ _SENTENCES_MAX = 400_000
 _DIGEST_BYTES = 16
 #: Between two sentences that do not follow each other.
 _SEPARATOR = " … "
+#: Characters of an item's text: 20 pages, and four times the largest context by default.
+TEXT_CHARS_MAX = 32_768
+#: Characters of the steps in which the part moves.
+_STEP_CHARS = 4_096
+#: Words of the query that are counted; a question has fewer.
+_WORDS_MAX = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,3 +124,23 @@ def _new_outline(text: str, short: str) -> _Outline:
         statements=array("L", statements or range(len(bounds))),
         is_plain=plain,
     )
+
+
+def cut_long_text(item: Item, words: Collection[str]) -> Item:
+    """Return `item`; of a text over `TEXT_CHARS_MAX`, only the part with most of `words`, the first of equal ones.
+
+    Parameters:
+        words: the words of the query, case folded.
+    """
+    text = item.text
+    if len(text) <= TEXT_CHARS_MAX:
+        return item
+    searched = list(words)[:_WORDS_MAX]
+    starts = range(0, len(text), _STEP_CHARS)
+    steps = [text[start : start + _STEP_CHARS].casefold() for start in starts]
+    counts = [sum(word in step for word in searched) for step in steps]
+    width = TEXT_CHARS_MAX // _STEP_CHARS
+    best = max(range(len(counts) - width + 1), key=lambda first: (sum(counts[first : first + width]), -first))
+    part = text[starts[best] : starts[best] + TEXT_CHARS_MAX]
+    before, after = "… " if best else "", " …" if starts[best] + TEXT_CHARS_MAX < len(text) else ""
+    return replace(item, text=f"{before}{part}{after}")

@@ -1,4 +1,8 @@
-"""Choice inputs: the features of a query and of its first candidates that the choice model reads."""
+"""Choice inputs: the features of a query and of its first candidates that the choice model reads.
+
+Which words of a query ask memory for something, and which only keep a conversation going, is learned by the statement
+reader (`message_acts`).
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,11 @@ from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import MEASURES, answer_measures
 from recollect.api.retrieval.understanding.answer_type import AnswerType
 from recollect.api.retrieval.understanding.asks_memory import asks_logit
-from recollect.api.retrieval.understanding.message_acts import MESSAGE_ACTS, message_acts
 from recollect.api.retrieval.understanding.question_intent import QuestionIntent, is_question
+from recollect.jobs.extraction.statement_reader import HEADS, ReadClause, read_each
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import ROLES, Ints
+from recollect.projections.text.sentences import split_sentences
 
 #: Candidates that the model chooses from: the first ones of the order, and turns around the best of them.
 FIRST_MAX = 20
@@ -45,6 +50,13 @@ OWN_FEATURES = (
     "newer",
     "is_neighbour",
 )
+#: The score distance from the first candidate of a place without a candidate.
+_FAR = 8.0
+#: Characters and sentences of a query that are read.
+_CHARS_MAX, _SENTENCES_MAX = 400, 4
+_OF_CLAUSE = (*HEADS["act"], "keep", "nothing_in_particular")
+#: The greatest and the mean value of all clauses.
+MESSAGE_ACTS = tuple(f"{part}_{name}" for part in ("greatest", "mean") for name in _OF_CLAUSE)
 CANDIDATE_FEATURES = (*FEATURES, *OWN_FEATURES)
 _INTENTS = tuple(field.name for field in fields(QuestionIntent) if field.name != "answer")
 QUERY_FEATURES = (
@@ -148,10 +160,6 @@ def _features(ranked: RankedEpisodes, chosen: Ints, places: Ints) -> Vector:
     return np.nan_to_num(np.concatenate([ranked.matrix[chosen], own], axis=1).astype(np.float32), posinf=0, neginf=0)
 
 
-#: The score distance from the first candidate of a place without a candidate.
-_FAR = 8.0
-
-
 def _query_features(ranked: RankedEpisodes, count: int) -> Vector:
     """Return the features of the query and of the memory, shape (`QUERY_FEATURES`,)."""
     query, request = ranked.context.query, ranked.context.request
@@ -173,3 +181,19 @@ def _query_features(ranked: RankedEpisodes, count: int) -> Vector:
         asks_logit().of(request.query, ranked.signals.semantics.embedding.vector),
     ]
     return np.nan_to_num(np.array(values, np.float32))
+
+
+def message_acts(text: str) -> Vector:
+    """Return what the clauses of a query do, by their words alone, shape (`MESSAGE_ACTS`,)."""
+    start = text[:_CHARS_MAX]
+    read = read_each(split_sentences(start)[:_SENTENCES_MAX] or [start], to_assistant=True)
+    clauses = [_of_clause(part) for parts in read for part in parts]
+    if not clauses:
+        return np.zeros(len(MESSAGE_ACTS), np.float32)
+    values = np.array(clauses, np.float32)
+    return np.concatenate([values.max(axis=0), values.mean(axis=0)])
+
+
+def _of_clause(part: ReadClause) -> list[float]:
+    acts = part.probabilities["act"]
+    return [*(acts[act] for act in HEADS["act"]), part.keep, part.probabilities["kind"]["other"]]

@@ -1,4 +1,4 @@
-"""Knowledge measures: the features of each knowledge item for a query.
+"""Knowledge measures: the features of each knowledge item for a query, and its relevance by them.
 
 - by vector: `near`, how far its cosine is above unrelated statements; `distinct`, the same where it also stands out
   among the items; `closest`, the distance to the nearest item of its kind;
@@ -7,6 +7,10 @@
 - by person or thing: `own`, whether it is about the person asked about; `named`, whether about a thing that the query
   names; `stranger`, the share of the names in the query that it does not have;
 - by kind: `sought`, whether the wording asks for its kind.
+
+The relevance is the probability that an item belongs to the answer, by two logistic regressions: with vectors and
+without. `ops/fit/knowledge_fit.py` fits them to knowledge items and questions written for it, since the benchmark
+conversations mark messages as evidence, not knowledge.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from recollect.api.retrieval.ranking.candidates import Mask
-from recollect.api.retrieval.ranking.knowledge_relevance import MEASURES, relevance
+from recollect.api.retrieval.ranking.relevance_gate import probability
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.search_terms import SearchTerm
@@ -51,6 +55,12 @@ _VARIANCE_MIN = 0.25
 _NEIGHBOUR_SHARE = 0.6
 #: Characters of a query that are searched for names.
 NAMED_CHARS_MAX = 1_000
+#: Measures of an item for a query, as `knowledge_search` describes them: by vector `near`, `distinct` and `closest`; by
+#: word `coverage` and `title`; by the persons and things in the query `own`, `named` and `stranger`; by kind `sought`.
+MEASURES = ("near", "distinct", "closest", "coverage", "title", "own", "named", "sought", "stranger")
+#: The coefficients of `MEASURES`, the constant last.
+_HYBRID = np.array([0.03, 1.3, 0.13, 0.43, 0.85, 1.35, 0.0, 2.06, -1.44, -5.4], np.float32)
+_KEYWORD = np.array([0.0, 0.0, 0.0, 4.07, 2.29, 1.02, 1.37, 1.7, -1.74, -3.69], np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +214,19 @@ def ranked_rows(values: Vector, minimum: float) -> Ints:
     """Return the rows whose value is over `minimum`, highest value first; of equal values the newest row first."""
     rows = np.flatnonzero(values > minimum)
     return rows[np.lexsort((-rows, -values[rows]))]
+
+
+def relevance(measures: Vector, *, semantic: bool) -> Vector:
+    """Return the probability of each item, shape (items,).
+
+    With vectors it is the higher one of both regressions: a code or a number that matches by word means nothing to an
+    embedding model.
+
+    Parameters:
+        measures: shape (items, len(MEASURES)).
+        semantic: whether the measures of the vectors are there.
+    """
+    logits = measures @ _KEYWORD[:-1] + _KEYWORD[-1]
+    if semantic:
+        logits = np.maximum(logits, measures @ _HYBRID[:-1] + _HYBRID[-1])
+    return probability(logits)

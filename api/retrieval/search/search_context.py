@@ -53,3 +53,8 @@ class SearchContext:
     def episodes(self) -> EpisodeArrays:
         """Return the arrays of the live episodes."""
         return self.index.episodes
+
+    def passes_metadata(self, kind: str, id: str) -> bool:
+        """Return whether an item is labelled as the request wants: the messages that state it, or the item itself."""
+        selections = self.request.metadata_selections()
+        return not selections or self.snapshot.pages.passes(kind, id, selections)
