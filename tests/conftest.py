@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import warnings
 from collections.abc import Generator
+from hashlib import sha256
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,9 @@ from support.static_model import make_static_model
 from support.tiny_model import make_tiny_model
 
 from recollect.events.backends.sqlite_log import SqliteLog
-from recollect.projections.embeddings.embedder import SentenceEmbedder
+from recollect.projections.embeddings.embedder import SentenceEmbedder, open_embedder
 from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
+from recollect.projections.projection_settings import DEFAULT_MODEL
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
 
@@ -45,8 +48,29 @@ _MEMORY_FOLDER = Path("/dev/shm")
 _MEMORY_BYTES_MIN = 4 << 30
 
 
+#: The code and the adapters that converted models are made by, and where the tests keep these models.
+_MODEL_SOURCES = Path(__file__).parents[1] / "projections" / "embeddings"
+_MODEL_CACHES = Path(__file__).parents[1] / "build" / "test-models"
+
+
+def _model_cache() -> Path:
+    """Return the folder of the converted models: converting the default one and its encoders takes 20 s of a run.
+
+    They are converted again when the code or the adapters change, or a library that makes them.
+    """
+    libraries = [library for library in distributions() if library.name in ("openvino", "torch", "transformers")]
+    digest = sha256(" ".join(sorted(f"{library.name} {library.version}" for library in libraries)).encode())
+    for path in sorted([*_MODEL_SOURCES.glob("*.py"), *_MODEL_SOURCES.glob("*.npz")]):
+        digest.update(path.read_bytes())
+    cache = _MODEL_CACHES / digest.hexdigest()[:16]
+    for old in set(_MODEL_CACHES.glob("*")) - {cache}:
+        shutil.rmtree(old, ignore_errors=True)
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the tests a cache of models of their own, which the processes of a run share, and temporary files in memory.
+    """Give the tests a cache of models of their own, which runs share, and temporary files in memory.
 
     The tests sync files to disk thousands of times; what a power cut leaves is simulated, and the same in memory.
     """
@@ -56,10 +80,8 @@ def pytest_configure(config: pytest.Config) -> None:
             tempfile.tempdir = None
         # The processes that the tests start would each compile all modules again, where an image sets this variable.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        cache = tempfile.TemporaryDirectory(prefix="recollect-tests-")
-        config.add_cleanup(cache.cleanup)
         # platformdirs reads it on Linux; the processes that the tests start inherit it.
-        os.environ["XDG_CACHE_HOME"] = cache.name
+        os.environ["XDG_CACHE_HOME"] = str(_model_cache())
 
 
 @pytest.fixture
@@ -173,8 +195,9 @@ def static_model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def embedder() -> SentenceEmbedder:
-    """The default embedding model, loaded once for all tests of a process."""
-    embedder = SentenceEmbedder()
+    """The default embedding model, which the memories of a test process share while this fixture keeps it."""
+    embedder = open_embedder(DEFAULT_MODEL)
+    assert isinstance(embedder, SentenceEmbedder)
     # What the libraries of the model warn about among themselves is not ours to fix.
     with warnings.catch_warnings(action="ignore"):
         embedder.start()

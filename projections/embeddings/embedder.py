@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Generator, Sequence
 from typing import Literal, Protocol
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -291,6 +292,20 @@ class _PriorityLock:
                 self._condition.notify_all()
 
 
+#: The embedders of the default model, whose files never change: the memories of a process share its weights.
+_default_embedders: WeakValueDictionary[tuple[RuntimeChoice, DeviceChoice], SentenceEmbedder] = WeakValueDictionary()
+_default_lock = threading.Lock()
+
+
 def open_embedder(model: str, runtime: RuntimeChoice = "auto", device: DeviceChoice = "auto") -> Embedder:
     """Return the embedder of the setting `model`: ``none``, a model's name or its path."""
-    return NoEmbedder() if model == NO_MODEL else SentenceEmbedder(model, runtime, device)
+    if model == NO_MODEL:
+        return NoEmbedder()
+    if model != DEFAULT_MODEL:
+        return SentenceEmbedder(model, runtime, device)
+    with _default_lock:
+        embedder = _default_embedders.get((runtime, device))
+        # One that has failed is loaded again, since its cause may be over.
+        if embedder is None or embedder.state == "failed":
+            embedder = _default_embedders[runtime, device] = SentenceEmbedder(model, runtime, device)
+        return embedder

@@ -18,14 +18,6 @@ from recollect.projections.projection_settings import DEFAULT_MODEL
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 
 
-@pytest.fixture(scope="module")
-def embedder() -> SentenceEmbedder:
-    embedder = SentenceEmbedder()
-    embedder.start()
-    assert embedder.wait_ready(300), embedder.reason
-    return embedder
-
-
 def test_vectors_are_normalised_float32_rows(embedder: SentenceEmbedder) -> None:
     vectors = embedder.embed(["short", "a somewhat longer text about cats", ""])
     assert vectors.dtype == np.float32
@@ -90,6 +82,15 @@ def test_without_a_network_a_model_of_the_hub_fails_at_once_with_what_to_do(
     assert "does not answer" in embedder.reason
     assert advice in embedder.reason
     assert "RECOLLECT_EMBEDDING_MODEL" in embedder.reason
+
+
+def test_the_memories_of_a_process_share_the_default_model_and_load_a_failed_one_again() -> None:
+    shared = open_embedder(DEFAULT_MODEL, "torch")
+    assert open_embedder(DEFAULT_MODEL, "torch") is shared
+    assert open_embedder(DEFAULT_MODEL, "openvino") is not shared
+    assert isinstance(shared, SentenceEmbedder)
+    shared.state = "failed"
+    assert open_embedder(DEFAULT_MODEL, "torch") is not shared
 
 
 def test_none_means_no_model() -> None:
