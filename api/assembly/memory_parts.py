@@ -28,7 +28,7 @@ from recollect.events.local_time import zone_named
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.erasure.eraser import Eraser
 from recollect.jobs.forgetting.forget_events import with_forgettings
-from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm.model_client import LlmClient
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_run_store
 from recollect.jobs.queue.run_store import RunStore

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from recollect.api.cli.progress import progress_bars
+from recollect.api.cli.progress_line import progress_bars
 from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log
 from recollect.api.cli.terminal import echo, visible
 from recollect.events.errors import InvalidInput

@@ -10,14 +10,14 @@ import orjson
 import typer
 from typer.core import TyperGroup
 
-from recollect.api.cli.progress import progress_bars
+from recollect.api.cli.progress_line import progress_bars
 from recollect.api.cli.session import load_cli_settings, open_cli_log, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
     from recollect.api.importers.batches import ImportResult
-    from recollect.api.importers.records import ImportReport
+    from recollect.api.importers.imported_records import ImportReport
 
 #: The command that a path without a command means: `recollect import PATH` is `recollect import file PATH`.
 _DEFAULT_COMMAND = "file"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.api.cli.progress import ProgressBars, progress_bars
+from recollect.api.cli.progress_line import ProgressBars, progress_bars
 from recollect.api.cli.session import NamespaceOption, iter_namespaces, load_cli_settings, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput

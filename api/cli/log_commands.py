@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.api.cli.progress import progress_bars
+from recollect.api.cli.progress_line import progress_bars
 from recollect.api.cli.session import (
     CORES,
     NamespaceOption,

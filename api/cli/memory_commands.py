@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from recollect.api.cli.progress import ProgressBars, progress_bars
+from recollect.api.cli.progress_line import ProgressBars, progress_bars
 from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import (
     CORES,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from recollect.api.retrieval.contract.result import AnswerGuidance, RetrieveResult, Source
 from recollect.events.envelope import Appended, parse_rfc3339
 from recollect.events.errors import RecollectError, short_text
-from recollect.jobs.queue.settlement import Settlement
+from recollect.jobs.queue.settle_result import SettleResult
 
 if TYPE_CHECKING:
     from recollect.events.integrity.verify import VerifyResult
@@ -107,9 +107,9 @@ def items(answer: dict[str, Any]) -> list[Any]:
     return listed
 
 
-def settlement(answer: dict[str, Any]) -> Settlement:
+def settle_result(answer: dict[str, Any]) -> SettleResult:
     """Return the state of a namespace after settling."""
-    return Settlement.from_json(answer)
+    return SettleResult.from_json(answer)
 
 
 def window(answer: dict[str, Any]) -> Window:

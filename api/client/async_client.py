@@ -19,7 +19,7 @@ from recollect.api.client.connection import (
     pool_options,
     sent_options,
 )
-from recollect.api.client.exchange import Answer, Attempt, Limits, Pause, Reply, exchange
+from recollect.api.client.exchange import Attempt, HttpAnswer, Limits, Reply, RetryPause, exchange
 from recollect.api.memory.turn import AsyncTurns
 
 Result = TypeVar("Result")
@@ -70,13 +70,13 @@ class AsyncClient(AsyncClientLists, AsyncClientMethods, AsyncTurns):
             except StopIteration as end:
                 result: Result = end.value
                 return result
-            if isinstance(step, Pause):
+            if isinstance(step, RetryPause):
                 await asyncio.sleep(step.seconds)
                 reply = None
             else:
                 reply = await self._attempt(step)
 
-    async def _attempt(self, attempt: Attempt) -> Answer | httpx2.HTTPError:
+    async def _attempt(self, attempt: Attempt) -> HttpAnswer | httpx2.HTTPError:
         """Send a request; return its answer, or the error of the transport."""
         try:
             async with (

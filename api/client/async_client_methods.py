@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from recollect.events.integrity.verify import VerifyResult
     from recollect.jobs.conversation.window import Window
     from recollect.jobs.queue.nightly import Compaction
-    from recollect.jobs.queue.settlement import Settlement
+    from recollect.jobs.queue.settle_result import SettleResult
     from recollect.projections.queries.queried_episodes import TierTotals
     from recollect.projections.read_models.replays import ReplayCheck
 
@@ -127,7 +127,7 @@ class AsyncClientMethods(AsyncClientServer):
 
     async def settle(
         self, namespace: str, *, timeout_seconds: float | None = None, now: datetime | str | None = None
-    ) -> Settlement:
+    ) -> SettleResult:
         """Do what `Recollect.settle` does, on the server."""
         return await self._send(page_calls.settle(namespace, timeout_seconds, now))
 

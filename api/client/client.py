@@ -18,7 +18,7 @@ from recollect.api.client.connection import (
     pool_options,
     sent_options,
 )
-from recollect.api.client.exchange import Answer, Attempt, Limits, Pause, Reply, exchange
+from recollect.api.client.exchange import Attempt, HttpAnswer, Limits, Reply, RetryPause, exchange
 from recollect.api.memory.turn import Turns
 
 Result = TypeVar("Result")
@@ -86,13 +86,13 @@ class Client(ClientLists, ClientMethods, Turns):
             except StopIteration as end:
                 result: Result = end.value
                 return result
-            if isinstance(step, Pause):
+            if isinstance(step, RetryPause):
                 time.sleep(step.seconds)
                 reply = None
             else:
                 reply = self._attempt(step)
 
-    def _attempt(self, attempt: Attempt) -> Answer | httpx2.HTTPError:
+    def _attempt(self, attempt: Attempt) -> HttpAnswer | httpx2.HTTPError:
         """Send a request; return its answer, or the error of the transport."""
         try:
             with self._http.stream(**sent_options(attempt, self.url)) as response:

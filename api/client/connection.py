@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from recollect.api.client.exchange import Answer, Attempt
+from recollect.api.client.exchange import Attempt, HttpAnswer
 from recollect.events.errors import InvalidInput
 from recollect.events.storage.namespace_folder import folder_name
 
@@ -131,6 +131,6 @@ class Body:
         if time.monotonic() > self._deadline:
             raise httpx2.ReadTimeout("out of time")
 
-    def answer(self, response: httpx2.Response) -> Answer:
+    def answer(self, response: httpx2.Response) -> HttpAnswer:
         """Return the answer once the body is complete."""
-        return Answer(status=response.status_code, headers=response.headers, body=b"".join(self._parts))
+        return HttpAnswer(status=response.status_code, headers=response.headers, body=b"".join(self._parts))

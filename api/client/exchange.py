@@ -72,14 +72,14 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pause:
+class RetryPause:
     """A time to wait."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """What a server answered."""
 
     status: int
@@ -87,8 +87,8 @@ class Answer:
     body: bytes
 
 
-Step = Attempt | Pause
-Reply = Answer | httpx2.HTTPError | None
+Step = Attempt | RetryPause
+Reply = HttpAnswer | httpx2.HTTPError | None
 
 
 def exchange(call: Call[Result], address: str, limits: Limits) -> Generator[Step, Reply, Result]:
@@ -119,27 +119,27 @@ def _attempts(call: Call[Result], address: str, limits: Limits, started: float) 
     number = 0
     while True:
         reply = yield Attempt(call=call, deadline=deadline)
-        if isinstance(reply, Answer) and reply.status not in _PASSING:
+        if isinstance(reply, HttpAnswer) and reply.status not in _PASSING:
             return _result(call, address, reply)
         is_ambiguous = _is_ambiguous(reply)
         is_unknown = is_unknown or is_ambiguous
         pause = _pause_seconds(number, reply)
         if (is_ambiguous and not call.is_repeatable) or time.monotonic() + pause >= repeat_until:
             raise _failure(call, address, reply, seconds, is_unknown=is_unknown)
-        yield Pause(seconds=pause)
+        yield RetryPause(seconds=pause)
         number += 1
 
 
 def _is_ambiguous(reply: Reply) -> bool:
     """Return whether the server may have done what was asked: its answer was lost, or a proxy answers for it."""
-    if isinstance(reply, Answer):
+    if isinstance(reply, HttpAnswer):
         return reply.status in (502, 503, 504) and error_of(_decoded(reply.body) or {}) is None
     return not isinstance(reply, _NOT_SENT)
 
 
 def _pause_seconds(number: int, reply: Reply) -> float:
     """Return the pause after the attempt `number`, from 0: that of the server, or one that doubles."""
-    if isinstance(reply, Answer):
+    if isinstance(reply, HttpAnswer):
         wanted = reply.headers.get("retry-after", "")
         if wanted.isdecimal():
             return float(wanted[:9])
@@ -148,7 +148,7 @@ def _pause_seconds(number: int, reply: Reply) -> float:
 
 def _failure(call: Call[Any], address: str, reply: Reply, seconds: float, *, is_unknown: bool) -> RecollectError:
     """Return the error of a call whose attempts have ended."""
-    if isinstance(reply, Answer):
+    if isinstance(reply, HttpAnswer):
         error = _refusal(call, address, reply)
     elif isinstance(reply, httpx2.TimeoutException):
         error = ServerUnavailable(f"{address} did not answer {call.name} within {seconds:g} seconds{_CHECK}")
@@ -175,7 +175,7 @@ def _reason(error: object) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _result(call: Call[Result], address: str, answer: Answer) -> Result:
+def _result(call: Call[Result], address: str, answer: HttpAnswer) -> Result:
     """Return the result of a call from its answer; raise the error that it holds."""
     contract = answer.headers.get(CONTRACT_HEADER, "")
     if contract.isdecimal() and int(contract[:9]) != CONTRACT:
@@ -197,7 +197,7 @@ def _result(call: Call[Result], address: str, answer: Answer) -> Result:
         ) from error
 
 
-def _refusal(call: Call[Any], address: str, answer: Answer) -> RecollectError:
+def _refusal(call: Call[Any], address: str, answer: HttpAnswer) -> RecollectError:
     """Return the error in an answer, in the class that it has on the server."""
     problem = _decoded(answer.body)
     error = error_of(problem) if isinstance(problem, dict) else None
@@ -221,7 +221,7 @@ def _refusal(call: Call[Any], address: str, answer: Answer) -> RecollectError:
     return ContractMismatch(_foreign(call, address, answer))
 
 
-def _foreign(call: Call[Any], address: str, answer: Answer) -> str:
+def _foreign(call: Call[Any], address: str, answer: HttpAnswer) -> str:
     """Return the message about an answer that Recollect does not give."""
     place = f" to {answer.headers['location'][:200]}" if "location" in answer.headers else ""
     return (
@@ -230,7 +230,7 @@ def _foreign(call: Call[Any], address: str, answer: Answer) -> str:
     )
 
 
-def _described(answer: Answer) -> str:
+def _described(answer: HttpAnswer) -> str:
     """Return the status and the type of an answer."""
     try:
         phrase = f" {HTTPStatus(answer.status).phrase}"

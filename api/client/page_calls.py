@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recollect.events.integrity.verify import VerifyResult
     from recollect.jobs.conversation.window import Window
     from recollect.jobs.queue.nightly import Compaction
-    from recollect.jobs.queue.settlement import Settlement
+    from recollect.jobs.queue.settle_result import SettleResult
     from recollect.projections.queries.queried_episodes import TierTotals
     from recollect.projections.read_models.replays import ReplayCheck
 
@@ -142,13 +142,13 @@ def compact(namespace: str, now: datetime | str | None, dry_run: bool) -> Call[C
     )
 
 
-def settle(namespace: str, timeout_seconds: float | None, now: datetime | str | None) -> Call[Settlement]:
+def settle(namespace: str, timeout_seconds: float | None, now: datetime | str | None) -> Call[SettleResult]:
     """Describe `Recollect.settle`."""
     return Call(
         method="POST",
         path=namespace_path(namespace, "settle"),
         body=encoded({"timeout_seconds": timeout_seconds, "now": now}),
-        read=answers.settlement,
+        read=answers.settle_result,
         duration="long",
         work_seconds=timeout_seconds,
     )

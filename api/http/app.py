@@ -95,7 +95,7 @@ def create_app(
     )
     settings = memory.parts.settings
     app.state.memory = memory
-    app.state.foreground = memory.parts.job_context.foreground
+    app.state.request_activity = memory.parts.job_context.request_activity
     app.state.monitor = StateMonitor(memory.parts, scans=scans)
     app.state.access = open_access(settings, rates=rates, local_secret=local_secret)
     #: Of several processes of a server; see `processes/server_process.py`.

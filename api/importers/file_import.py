@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from recollect.api.importers.import_loader import LoadOptions, load
+from recollect.api.importers.imported_records import Failed, ImportReport, ReadOptions
 from recollect.api.importers.importer import importer_of, recognised
-from recollect.api.importers.records import Failed, ImportReport, ReadOptions
 from recollect.api.importers.source_files import open_source
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
     ExactEvent,
     Failed,
+    ImportedConversation,
     ImportedEvent,
     ImportReport,
     Record,
@@ -179,7 +179,7 @@ class _Loader:
             payload["metadata"] = {"import": kind, **payload.get("metadata", {})}
         return draft(fields | {"payload": payload}, field=fields["type"])
 
-    def _session_draft(self, conversation: Conversation) -> EventDraft:
+    def _session_draft(self, conversation: ImportedConversation) -> EventDraft:
         """Return the start of a conversation."""
         kind = self._options.format
         title = as_name(conversation.title)
@@ -229,7 +229,7 @@ class _Loader:
         return "new"
 
 
-def session_id(kind: str, conversation: Conversation) -> str:
+def session_id(kind: str, conversation: ImportedConversation) -> str:
     """Return the session of a conversation: its own id where it is short, and otherwise a hash of it."""
     plain = as_name(conversation.id) or ""
     own = f"{kind}:{plain}"

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from recollect.api.importers import formats
-from recollect.api.importers.records import ReadOptions, Record
+from recollect.api.importers.imported_records import ReadOptions, Record
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 

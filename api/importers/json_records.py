@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
+from recollect.api.importers.imported_records import Failed, Record, guarded, json_of
 from recollect.api.importers.json_elements import JsonPath, json_elements
-from recollect.api.importers.records import Failed, Record, guarded, json_of
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 

@@ -8,8 +8,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from recollect.api.importers.records import ReadOptions, Record, Skipped, knowledge, short_hash
-from recollect.api.importers.statements import bullet_text, imported_fact, is_hint, is_keyed, liking, note, statement
+from recollect.api.importers.imported_records import ReadOptions, Record, Skipped, knowledge, short_hash
+from recollect.api.importers.imported_statements import (
+    bullet_text,
+    imported_fact,
+    is_hint,
+    is_keyed,
+    liking,
+    note,
+    statement,
+)
 from recollect.events.errors import InvalidInput
 
 _HEADING = re.compile(r"^(?P<level>#{1,6})\s{1,4}(?P<title>\S.*?)\s{0,4}#{0,6}$")

@@ -30,7 +30,7 @@ JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpokenMessage:
+class RequestMessage:
     """A message of a request."""
 
     #: Its place in the list of the request.
@@ -54,15 +54,15 @@ class ModelRequest:
     #: Whether it is one of the Responses API, not of chat completions.
     is_responses: bool
     #: Its messages, oldest first.
-    messages: tuple[SpokenMessage, ...]
+    messages: tuple[RequestMessage, ...]
 
     @property
-    def new_messages(self) -> tuple[SpokenMessage, ...]:
+    def new_messages(self) -> tuple[RequestMessage, ...]:
         """The messages of the user after the last one of the assistant.
 
         A message of the assistant at the end is the beginning of the reply, which the model continues.
         """
-        new: list[SpokenMessage] = []
+        new: list[RequestMessage] = []
         for message in reversed(self.messages):
             if message.role == "user":
                 new.append(message)
@@ -72,7 +72,7 @@ class ModelRequest:
         return tuple(reversed(new))
 
     @property
-    def last_user_message(self) -> SpokenMessage | None:
+    def last_user_message(self) -> RequestMessage | None:
         """The message that the model answers; None without one."""
         return next((message for message in reversed(self.messages) if message.role == "user"), None)
 
@@ -147,9 +147,9 @@ def content_text(content: object) -> str:
     return "\n".join(str(part.get("text") or "") for part in texts if part.get("type") in _TEXT_PARTS)
 
 
-def _messages(items: Sequence[Any], start: object) -> tuple[SpokenMessage, ...]:
+def _messages(items: Sequence[Any], start: object) -> tuple[RequestMessage, ...]:
     """Return the messages of a list, each with the hash of the conversation up to it."""
-    messages: list[SpokenMessage] = []
+    messages: list[RequestMessage] = []
     chain = sha256(orjson.dumps(start)).hexdigest()
     for index, item in enumerate(items):
         if not isinstance(item, Mapping):
@@ -162,7 +162,7 @@ def _messages(items: Sequence[Any], start: object) -> tuple[SpokenMessage, ...]:
             chain = sha256(orjson.dumps(link)).hexdigest()
         name = fields.get("name")
         messages.append(
-            SpokenMessage(
+            RequestMessage(
                 index=index,
                 role=role,
                 content=content,

@@ -7,7 +7,7 @@ from contextlib import closing
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.events.limits import check_namespace
 from recollect.events.progress import OnPartProgress, no_progress
-from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm.model_client import LlmClient
 from recollect.jobs.llm_reading.llm_rereading import Rereading, read_again
 
 

@@ -61,8 +61,8 @@ from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
 from recollect.jobs.conversation.window import Window, fit_window
 from recollect.jobs.queue.nightly import Compaction, compact_steps, preview
-from recollect.jobs.queue.settlement import Settlement
-from recollect.jobs.queue.settling import settle
+from recollect.jobs.queue.settle import settle
+from recollect.jobs.queue.settle_result import SettleResult
 from recollect.projections.queries.queried_episodes import TierTotals
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.replays import ReplayCheck
@@ -294,7 +294,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
 
     def settle(
         self, namespace: str, *, timeout_seconds: float | None = None, now: datetime | str | None = None
-    ) -> Settlement:
+    ) -> SettleResult:
         """Complete the background work on `namespace` in this thread: catch up, extract, observe, embed.
 
         It waits until the embedding model is loaded. Afterwards the memory is as the workers leave it at `now`:

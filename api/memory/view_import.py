@@ -26,9 +26,9 @@ from recollect.api.exporters.memory_view import (
     view_header,
     view_lines,
 )
-from recollect.api.importers.records import Failed, ImportReport, short_hash
+from recollect.api.importers.imported_records import Failed, ImportReport, short_hash
+from recollect.api.importers.imported_statements import imported_fact, is_keyed, keyed_statement, note, statement
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, is_keyed, keyed_statement, note, statement
 from recollect.api.memory.memory_edits import edit_drafts, end_event, update_events
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS_MAX

@@ -21,7 +21,7 @@ from recollect.api.retrieval.turn_context import ConversationState
 from recollect.api.retrieval.whose_words import Speakers, speakers_of
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.intake.quarantine import TRUST
-from recollect.jobs.extraction.own_words import own_part
+from recollect.jobs.extraction.author_text import own_part
 from recollect.projections.projector.predicates import normalised
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.queried_episodes import EpisodeRow

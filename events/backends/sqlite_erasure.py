@@ -16,7 +16,7 @@ from recollect.events.encryption.key_store import ERASED_ID_PREFIX
 from recollect.events.envelope import ENCODING_ERASED, ERASED_TYPE, Appended, EventDraft, RecordedEvent
 from recollect.events.errors import VersionConflict
 from recollect.events.storage.database import truncate_wal
-from recollect.events.storage.turn_lock import TurnLock
+from recollect.events.storage.file_queue_lock import FileQueueLock
 
 _HEAD = "SELECT key, version, hash, recorded_at_us, erasure_version, pruned FROM heads WHERE namespace = ?"
 _UPDATE_TRIGGER = "SELECT sql FROM sqlite_schema WHERE name = 'events_refuse_update'"
@@ -43,7 +43,7 @@ class SqliteErasure:
     """
 
     def __init__(
-        self, connection: apsw.Connection, turn: TurnLock, encryption: StagedEncryption, now_us: int, sealed: int
+        self, connection: apsw.Connection, turn: FileQueueLock, encryption: StagedEncryption, now_us: int, sealed: int
     ) -> None:
         self._turn = turn
         self._sealed = sealed

@@ -33,8 +33,8 @@ from recollect.events.limits import READ_BYTES_MAX
 from recollect.events.progress import OnProgress
 from recollect.events.storage.archive import BLOCK_EVENTS, SEGMENT_EVENTS_MAX, Archive
 from recollect.events.storage.database import connect, storage_errors
+from recollect.events.storage.file_queue_lock import FileQueueLock
 from recollect.events.storage.private_files import make_private_folder
-from recollect.events.storage.turn_lock import TurnLock
 
 _logger = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class SqliteLog(GroupCommitLog):
             self._connection.close()
             raise
         #: Held during each transaction that writes to the file.
-        self._turn = TurnLock(path.with_suffix(".lock"))
+        self._turn = FileQueueLock(path.with_suffix(".lock"))
         self._closing = threading.Lock()
         self._closed = False
         super().__init__(clock, keys, encrypts=encrypts)

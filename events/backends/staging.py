@@ -11,7 +11,7 @@ from uuid_utils import UUID
 
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.staged_encryption import StagedEncryption
-from recollect.events.catalogue import THROUGH_TYPES
+from recollect.events.catalogue import CURSOR_EVENT_TYPES
 from recollect.events.chain import GENESIS, leaf, link
 from recollect.events.envelope import ENCODING_AES, ENCODING_JSON, Appended, EventDraft, RecordedEvent, make_appended
 from recollect.events.errors import Erased, EventIdConflict, InvalidEvent, RecollectError, VersionConflict
@@ -117,7 +117,7 @@ class Staging:
         try:
             for index, draft in enumerate(request.drafts):
                 duplicate = self._duplicate(head, draft) if draft.id is not None and head.version else None
-                if duplicate is None and (may_refuse or draft.type in THROUGH_TYPES):
+                if duplicate is None and (may_refuse or draft.type in CURSOR_EVENT_TYPES):
                     self._check(head, request, index, head_before[0])
                 recorded.append(duplicate or self._add(head, draft))
         except RecollectError:
@@ -148,7 +148,7 @@ class Staging:
         expected = request.expected_version
         if expected is not None and expected != version_before:
             raise VersionConflict(request.namespace, expected, version_before)
-        if draft.type in THROUGH_TYPES and draft.encoding == ENCODING_JSON:
+        if draft.type in CURSOR_EVENT_TYPES and draft.encoding == ENCODING_JSON:
             _check_through(draft, head.version + 1, index)
 
     def _check_not_erased(self, head: StagedHead, event_id: str) -> None:

@@ -15,9 +15,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-# Payloads and the types of their fields are public too, so each section is exported as a whole.
-from recollect.events.catalogue.care_events import *  # noqa: F403
-from recollect.events.catalogue.care_events import CARE_EVENTS, ERASURE_EVENTS
 from recollect.events.catalogue.conversation_events import *  # noqa: F403
 from recollect.events.catalogue.conversation_events import CONVERSATION_EVENTS
 from recollect.events.catalogue.derived_events import *  # noqa: F403
@@ -32,8 +29,12 @@ from recollect.events.catalogue.event_base import Envelope
 from recollect.events.catalogue.knowledge_events import *  # noqa: F403
 from recollect.events.catalogue.knowledge_events import KNOWLEDGE_EVENTS
 
+# Payloads and the types of their fields are public too, so each section is exported as a whole.
+from recollect.events.catalogue.memory_edit_events import *  # noqa: F403
+from recollect.events.catalogue.memory_edit_events import ERASURE_EVENTS, MEMORY_EDIT_EVENTS
+
 #: Events that bots append; `DERIVED_EVENTS` are appended by jobs.
-PRODUCER_EVENTS: tuple[type[Envelope], ...] = CONVERSATION_EVENTS + KNOWLEDGE_EVENTS + CARE_EVENTS
+PRODUCER_EVENTS: tuple[type[Envelope], ...] = CONVERSATION_EVENTS + KNOWLEDGE_EVENTS + MEMORY_EDIT_EVENTS
 
 
 def type_of(event_class: type[Envelope]) -> str:
@@ -52,7 +53,7 @@ def payload_fields(event_class: type[Envelope]) -> frozenset[str]:
 EVENT_CLASSES: dict[str, type[Envelope]] = {type_of(cls): cls for cls in PRODUCER_EVENTS + DERIVED_EVENTS}
 
 #: Types whose payload may name the version up to which a job has read; that version precedes the event's own.
-THROUGH_TYPES: frozenset[str] = frozenset(
+CURSOR_EVENT_TYPES: frozenset[str] = frozenset(
     {type_of(FactsExtracted), type_of(ObservationsRecorded), type_of(ObservationsReflected)}
 )
 

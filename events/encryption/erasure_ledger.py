@@ -22,7 +22,7 @@ Scope = Literal["namespace", "subject", "session", "message", "retention"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Erasure:
+class LedgerErasure:
     """A requested erasure."""
 
     id: str
@@ -61,9 +61,9 @@ def requested_erasure(
     *,
     reason: str | None = None,
     requested_by: str | None = None,
-) -> Erasure:
+) -> LedgerErasure:
     """Return the erasure of a subject, a session or events by their names; of a namespace without any."""
-    return Erasure(
+    return LedgerErasure(
         id=str(uuid_utils.uuid7()),
         namespace=namespace,
         scope=scope,
@@ -80,7 +80,7 @@ class ErasureLedger:
     def __init__(self, keys: KeyStore) -> None:
         self._keys = keys
 
-    def add(self, erasure: Erasure) -> None:
+    def add(self, erasure: LedgerErasure) -> None:
         """Store a request durably: from now on the erasure is carried out, also after a kill."""
         with self._keys.transaction() as connection:
             connection.execute(
@@ -97,7 +97,7 @@ class ErasureLedger:
                 ),
             )
 
-    def erasures(self) -> list[Erasure]:
+    def erasures(self) -> list[LedgerErasure]:
         """Return all erasures in the order of their requests; none when there is no key store yet."""
         if not self._keys.exists:
             return []
@@ -108,7 +108,7 @@ class ErasureLedger:
             ).fetchall()
         try:
             return [
-                Erasure(
+                LedgerErasure(
                     id=row[0],
                     namespace=row[1],
                     scope=row[2],
@@ -124,7 +124,7 @@ class ErasureLedger:
         except ValueError as error:
             raise ForeignFile(f"{self._keys.path} is damaged ({error}); restore it from a copy") from error
 
-    def complete(self, erasure: Erasure, record_id: str | None, sign: Callable[[str | None], bytes]) -> bytes:
+    def complete(self, erasure: LedgerErasure, record_id: str | None, sign: Callable[[str | None], bytes]) -> bytes:
         """Store the receipt of an erasure, and return it.
 
         Parameters:
@@ -145,7 +145,7 @@ class ErasureLedger:
             )
         return receipt
 
-    def forget_record(self, erasure: Erasure) -> None:
+    def forget_record(self, erasure: LedgerErasure) -> None:
         """Note that the log has no event of a completed erasure, and none that it would erase."""
         with self._keys.transaction() as connection:
             connection.execute("UPDATE erasures SET record_id = NULL WHERE id = ?", (erasure.id,))

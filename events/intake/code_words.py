@@ -35,7 +35,7 @@ _MEASURE = re.compile(r"\d{1,6}[^\W\d_]{1,3}(?:-\d{1,6}[^\W\d_]{0,3})?")
 _SHAPE_CHARS_MAX = 6
 
 
-class Candidate(NamedTuple):
+class CodeCandidate(NamedTuple):
     """A word that may be a code."""
 
     start: int
@@ -51,7 +51,7 @@ def code_words(text: str) -> Iterator[Secret]:
             yield Secret(candidate.start, candidate.end, "code")
 
 
-def possible_words(text: str) -> Iterator[Candidate]:
+def possible_words(text: str) -> Iterator[CodeCandidate]:
     """Yield the words of unusual forms, up to a number of words; plain words are too many, and few are codes."""
     for match in islice(_WORD.finditer(text), _WORDS_MAX):
         core = match.group().strip(_EDGES)
@@ -59,7 +59,7 @@ def possible_words(text: str) -> Iterator[Candidate]:
             continue
         start = match.start() + match.group().index(core)
         if form := _form_of(core):
-            yield Candidate(start, start + len(core), form)
+            yield CodeCandidate(start, start + len(core), form)
 
 
 def _form_of(word: str) -> str | None:
@@ -73,7 +73,7 @@ def _form_of(word: str) -> str | None:
     return "compound" if _COMPOUND.search(word) else None
 
 
-def inputs_of(text: str, candidate: Candidate) -> set[str]:
+def inputs_of(text: str, candidate: CodeCandidate) -> set[str]:
     """Return the names of the inputs of a word: its form, and the words around it."""
     word = text[candidate.start : candidate.end]
     return {*_form(word, candidate.form), *words_around(text, candidate.start, candidate.end)}

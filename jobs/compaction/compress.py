@@ -7,7 +7,7 @@ from itertools import islice
 
 from recollect.events.envelope import DAY_US, EventDraft
 from recollect.jobs.compaction.file_size import MODEL_BYTES_MAX
-from recollect.jobs.derivation.derived_events import episodes_compressed
+from recollect.jobs.derivation.event_drafts import episodes_compressed
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.summaries import COMPRESSED_SHARE, LLM_SUMMARIES_MAX, summarise_episodes
 from recollect.projections.queries.day_zone import day_end_us

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.events.envelope import DAY_US, EventDraft
-from recollect.jobs.derivation.derived_events import episode_distilled
+from recollect.jobs.derivation.event_drafts import episode_distilled
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.summaries import LLM_SUMMARIES_MAX, summarise_episodes
 from recollect.projections.queries.queried_episodes import EpisodeRow

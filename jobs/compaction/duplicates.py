@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from recollect.events.envelope import EventDraft
-from recollect.jobs.derivation.derived_events import memories_merged
+from recollect.jobs.derivation.event_drafts import memories_merged
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.queries.snapshot import Snapshot

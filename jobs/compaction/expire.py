@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.events.envelope import DAY_US, EventDraft
-from recollect.jobs.derivation.derived_events import episodes_expired, memory_stale
+from recollect.jobs.derivation.event_drafts import episodes_expired, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.snapshot import Snapshot
 

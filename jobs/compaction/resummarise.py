@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from recollect.events.envelope import EventDraft
 from recollect.events.validation import draft
-from recollect.jobs.derivation.derived_events import derived_id
+from recollect.jobs.derivation.event_drafts import derived_id
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.queries.snapshot import Snapshot

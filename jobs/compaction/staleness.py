@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from recollect.events.envelope import DAY_US, EventDraft
-from recollect.jobs.derivation.derived_events import facts_decayed, memory_stale
+from recollect.jobs.derivation.event_drafts import facts_decayed, memory_stale
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.queries.knowledge_queries import ActiveMemory
 from recollect.projections.queries.snapshot import Snapshot

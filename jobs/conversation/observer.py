@@ -15,11 +15,11 @@ from recollect.events.envelope import EventDraft
 from recollect.jobs.conversation.llm_notes import observe_by_llm, reflect_by_llm, turns_of_request
 from recollect.jobs.conversation.topics import topic_boundaries
 from recollect.jobs.derivation.append_derived import append_all_derived
-from recollect.jobs.derivation.derived_events import observations_recorded, observations_reflected, turns_summarised
+from recollect.jobs.derivation.event_drafts import observations_recorded, observations_reflected, turns_summarised
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.jobs.summarising.summaries import ENOUGH_SHARE_MIN
+from recollect.jobs.summarising.summarised_rows import plain_rows
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from recollect.events.envelope import EventDraft
 from recollect.jobs.conversation.topics import topic_changed
 from recollect.jobs.derivation.append_derived import append_derived
-from recollect.jobs.derivation.derived_events import Summary, conversation_compacted
+from recollect.jobs.derivation.event_drafts import SummaryDraft, conversation_compacted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.job_settings import WINDOW_FULL_SHARE
-from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.jobs.summarising.summaries import CALLER_SECONDS_MAX, COMPRESSED_SHARE, summary_text
+from recollect.jobs.summarising.summarised_rows import plain_rows
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.tokens import estimate_tokens
@@ -110,7 +110,7 @@ def _compaction(
     summary_tokens_max = max(16, min(summary_tokens // 2, int(COMPRESSED_SHARE * source_tokens)))
     by_turn = [vectors.get(turn.version) for turn in old]
     text = summary_text(context.llm, namespace, old, by_turn, summary_tokens_max, seconds_max=CALLER_SECONDS_MAX)
-    return [conversation_compacted(session_id, old, Summary(text, estimate_tokens(text), source_tokens))]
+    return [conversation_compacted(session_id, old, SummaryDraft(text, estimate_tokens(text), source_tokens))]
 
 
 def _tokens_of_summaries(snapshot: Snapshot, session_id: str, budget_tokens: int) -> int:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from recollect.events.backends.log import EventLog
 from recollect.events.storage.bounded_cache import BoundedCache
-from recollect.jobs.derivation.foreground import Foreground
+from recollect.jobs.derivation.request_activity import RequestActivity
 from recollect.jobs.job_settings import JobSettings
-from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm.model_client import LlmClient
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.read_models.read_models import ProjectionProgress, ReadModels
 
@@ -47,7 +47,7 @@ class JobContext:
     #: Set when the process stops; a job then returns after its current append.
     stop: threading.Event = field(default_factory=threading.Event)
     #: The requests of this process, for which background threads pause.
-    foreground: Foreground = field(default_factory=Foreground)
+    request_activity: RequestActivity = field(default_factory=RequestActivity)
 
     def catch_up(self, namespace: str) -> ProjectionProgress:
         """Project the new events of a namespace, with a pause after each batch while requests are answered.
@@ -58,8 +58,8 @@ class JobContext:
         return self.read_models.catch_up(namespace, pause=self.pause)
 
     def pause(self) -> None:
-        """Pause this thread while requests are answered; see `Foreground.pause`."""
-        self.foreground.pause(self.stop)
+        """Pause this thread while requests are answered; see `RequestActivity.pause`."""
+        self.request_activity.pause(self.stop)
 
 
 #: A job takes the context, a namespace and the current time in microseconds since 1970 UTC, and returns the number of

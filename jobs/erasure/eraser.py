@@ -12,14 +12,14 @@ from typing import Any
 import orjson
 
 from recollect.events.backends.log import EventLog
-from recollect.events.encryption.erasure_ledger import Erasure, ErasureLedger, Scope, requested_erasure
+from recollect.events.encryption.erasure_ledger import ErasureLedger, LedgerErasure, Scope, requested_erasure
 from recollect.events.encryption.key_store import DestroyedKey, KeyStore
 from recollect.events.envelope import EventDraft, datetime_of, now_us, rfc3339
 from recollect.events.errors import NotFound, NotSupported, VersionConflict
 from recollect.events.integrity.receipt import signed
 from recollect.events.limits import check_namespace
 from recollect.events.validation import draft
-from recollect.jobs.erasure.care_transfer import store_care
+from recollect.jobs.erasure.edit_transfer import store_edits
 from recollect.jobs.erasure.erasure_plan import ErasurePlan, plan_erasure
 from recollect.jobs.erasure.erasure_receipt import read_records, receipt_fields
 from recollect.jobs.erasure.residue_scan import scan
@@ -109,7 +109,7 @@ class Eraser:
         """Accept the events of an erased namespace or subject again; return whether it was erased."""
         return self._keys.readmit(check_namespace(namespace), subject)
 
-    def _plan(self, erasure: Erasure) -> ErasurePlan:
+    def _plan(self, erasure: LedgerErasure) -> ErasurePlan:
         """Return the plan of a request; raise `NotFound` when there is nothing that it could mean."""
         plan = plan_erasure(self._log, self._keys, erasure)
         if not plan.head:
@@ -118,11 +118,11 @@ class Eraser:
             raise NotFound(f"the namespace has no such {erasure.scope}, or it was erased before", field=erasure.scope)
         return plan
 
-    def _is_lost(self, erasure: Erasure) -> bool:
+    def _is_lost(self, erasure: LedgerErasure) -> bool:
         """Return whether the log does not have the event that records a completed erasure."""
         return erasure.record_id is not None and self._log.find(erasure.namespace, erasure.record_id) is None
 
-    def _carry_out(self, erasure: Erasure, plan: ErasurePlan | None = None) -> bytes | None:
+    def _carry_out(self, erasure: LedgerErasure, plan: ErasurePlan | None = None) -> bytes | None:
         """Carry out an erasure from any step on; return its receipt; None when a repeated one had nothing to erase.
 
         Parameters:
@@ -148,7 +148,7 @@ class Eraser:
             ),
         )
 
-    def _erase_events(self, erasure: Erasure, plan: ErasurePlan | None) -> ErasurePlan:
+    def _erase_events(self, erasure: LedgerErasure, plan: ErasurePlan | None) -> ErasurePlan:
         """Erase the events in the log; return the plan that was carried out as a whole.
 
         One plan is enough. An event that was appended after it makes a transaction fail, and only then the log is read
@@ -157,7 +157,7 @@ class Eraser:
         """
         for attempt in range(_PLANS_MAX):
             plan = plan or plan_erasure(self._log, self._keys, erasure)
-            store_care(self._keys, erasure.namespace, plan.care)
+            store_edits(self._keys, erasure.namespace, plan.edits)
             try:
                 self._erase_parts(erasure, plan)
             except VersionConflict:
@@ -167,7 +167,7 @@ class Eraser:
                 return plan
         raise VersionConflict(erasure.namespace, 0, self._log.head(erasure.namespace).version)
 
-    def _erase_parts(self, erasure: Erasure, plan: ErasurePlan) -> None:
+    def _erase_parts(self, erasure: LedgerErasure, plan: ErasurePlan) -> None:
         """Erase the events of a plan, each part of them with the event that records it."""
         starts = range(0, len(plan.ranges), _RANGES_MAX)
         # The record of a part moves the head by one.
@@ -183,13 +183,13 @@ class Eraser:
         purges.follow(self._log.head(namespace))
         return purges.targets.pop(namespace, None) or [_PURGED_ELSEWHERE]
 
-    def _destroy_keys(self, erasure: Erasure) -> list[DestroyedKey]:
+    def _destroy_keys(self, erasure: LedgerErasure) -> list[DestroyedKey]:
         """Destroy the keys of a subject, or every key of a namespace; return the destroyed ones."""
         owners = (None,) if erasure.scope == "namespace" else erasure.owners
         return [key for owner in owners for key in self._keys.destroy(erasure.namespace, owner)]
 
 
-def _record(erasure: Erasure, ranges: Sequence[tuple[int, int]], head: int, digest: str | None) -> EventDraft:
+def _record(erasure: LedgerErasure, ranges: Sequence[tuple[int, int]], head: int, digest: str | None) -> EventDraft:
     """Return the event that records a part of an erasure. `head` is in its id: each part has a record of its own."""
     is_named = erasure.pseudonyms and erasure.scope != "retention"
     return draft(

@@ -13,12 +13,12 @@ from functools import cache, partial
 from typing import Any
 
 from recollect.events.backends.log import EventLog, each_page
-from recollect.events.encryption.erasure_ledger import Erasure, pseudonym_of
+from recollect.events.encryption.erasure_ledger import LedgerErasure, pseudonym_of
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.integrity.receipt import EventDigest
 from recollect.events.integrity.residue import EventSample, windows_of
-from recollect.jobs.erasure.care_transfer import Care
+from recollect.jobs.erasure.edit_transfer import MemoryEdit
 from recollect.jobs.erasure.event_selection import Selection
 from recollect.jobs.erasure.message_copies import Copies, read_copies
 
@@ -40,8 +40,8 @@ class ErasurePlan:
     derived: int
     #: sha256 over the versions and leaves of the events, in hex.
     digest: str
-    #: Care for memories that are made again.
-    care: Sequence[Care]
+    #: Edits of memories that are made again.
+    edits: Sequence[MemoryEdit]
     #: Windows of the texts, for the residue scan.
     windows: frozenset[bytes]
 
@@ -54,7 +54,7 @@ class ErasurePlan:
         return {"events": sum(self.by_type.values()), **self.counts(), "head": self.head}
 
 
-def plan_erasure(log: EventLog, keys: KeyStore, erasure: Erasure) -> ErasurePlan:
+def plan_erasure(log: EventLog, keys: KeyStore, erasure: LedgerErasure) -> ErasurePlan:
     """Return the events that an erasure erases. Events that were erased before are left out.
 
     Events refer to earlier events only, so one walk along the log is enough. Names are compared by their HMACs, so that
@@ -88,12 +88,12 @@ def plan_erasure(log: EventLog, keys: KeyStore, erasure: Erasure) -> ErasurePlan
         by_type=by_type,
         derived=derived,
         digest=digest.hex,
-        care=selection.care(),
+        edits=selection.edits(),
         windows=frozenset(windows_of(payloads)),
     )
 
 
-def _selection(log: EventLog, cipher: PayloadCipher, erasure: Erasure) -> Selection:
+def _selection(log: EventLog, cipher: PayloadCipher, erasure: LedgerErasure) -> Selection:
     """Return the selection of the events that a request names."""
     namespace, pseudonyms = erasure.namespace, frozenset(erasure.pseudonyms)
 

@@ -7,7 +7,7 @@ from importlib.metadata import version as package_version
 from typing import Any
 
 from recollect.events.backends.log import EventLog
-from recollect.events.encryption.erasure_ledger import Erasure
+from recollect.events.encryption.erasure_ledger import LedgerErasure
 from recollect.events.encryption.key_store import DestroyedKey
 from recollect.events.envelope import RecordedEvent, rfc3339
 from recollect.events.integrity.receipt import FORMAT, EventDigest, read_ranges
@@ -30,7 +30,7 @@ _SHARED_KEY_EXCLUSION = "ciphertext in older backups of the log stays readable w
 _LOG_TARGET: Target = {"store": "log", "method": "content, ids and headers overwritten; leaves and hashes stay"}
 
 
-def read_records(log: EventLog, erasure: Erasure) -> list[RecordedEvent]:
+def read_records(log: EventLog, erasure: LedgerErasure) -> list[RecordedEvent]:
     """Return the events that record an erasure, also those of an earlier attempt."""
     namespace = erasure.namespace
     events = [log.read_stored(namespace, after=version - 1, limit=1)[0] for version in log.erasures(namespace)]
@@ -39,7 +39,7 @@ def read_records(log: EventLog, erasure: Erasure) -> list[RecordedEvent]:
 
 def receipt_fields(
     log: EventLog,
-    erasure: Erasure,
+    erasure: LedgerErasure,
     plan: ErasurePlan,
     records: Sequence[RecordedEvent],
     keys: Sequence[DestroyedKey],
@@ -88,14 +88,14 @@ def receipt_fields(
     }
 
 
-def _scope_fields(erasure: Erasure) -> dict[str, Any]:
+def _scope_fields(erasure: LedgerErasure) -> dict[str, Any]:
     """Return the scope of an erasure: HMACs of names, or the criteria of retention."""
     if erasure.scope == "retention":
         return {"kind": erasure.scope, "recorded_before": {type: rfc3339(us) for type, us in erasure.cutoffs.items()}}
     return {"kind": erasure.scope, "pseudonyms": [name.hex() for name in erasure.pseudonyms]}
 
 
-def _exclusions(log: EventLog, erasure: Erasure, plan: ErasurePlan) -> list[str]:
+def _exclusions(log: EventLog, erasure: LedgerErasure, plan: ErasurePlan) -> list[str]:
     """Return what the erasure does not reach."""
     exclusions = [*_EXCLUSIONS]
     if log.archive is None:

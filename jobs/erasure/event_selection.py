@@ -13,7 +13,7 @@ from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.encryption.erasure_ledger import Scope
 from recollect.events.envelope import RecordedEvent
 from recollect.events.memory_kinds import STATING_EVENTS
-from recollect.jobs.erasure.care_transfer import CARE_FIELDS, Care, extracted_memories
+from recollect.jobs.erasure.edit_transfer import EDITED_ID_FIELDS, MemoryEdit, extracted_memories
 from recollect.jobs.erasure.message_copies import EPISODE_TYPES, Copies
 
 #: The part of a memory's id after the id of its event: `#f0` is the first fact of an extraction.
@@ -79,8 +79,8 @@ class Selection:
         self._reset_observations: set[str | None] = set()
         #: Contents of the memories that are made again, by their ids.
         self._remade: dict[str, str] = {}
-        #: Care for them, and the ids of the events whose care was undone.
-        self._care: list[Care] = []
+        #: Edits of them, and the ids of the edits that were undone.
+        self._edits: list[MemoryEdit] = []
         self._undone: set[str] = set()
 
     def choose(self, stored: RecordedEvent, event: RecordedEvent) -> Literal["named", "derived"] | None:
@@ -108,9 +108,9 @@ class Selection:
         self._note(event, payload)
         return "named" if is_named else "derived"
 
-    def care(self) -> tuple[Care, ...]:
-        """Return the care for memories that are made again, without what was undone."""
-        return tuple(care for care in self._care if care.event.id not in self._undone)
+    def edits(self) -> tuple[MemoryEdit, ...]:
+        """Return the edits of memories that are made again, without what was undone."""
+        return tuple(edit for edit in self._edits if edit.event.id not in self._undone)
 
     def _is_requested(self, event: RecordedEvent, payload: dict[str, Any]) -> bool:
         """Return whether the request names the event."""
@@ -187,9 +187,9 @@ class Selection:
         """Keep what later events are compared with."""
         if event.type == "facts.extracted":
             self._remade.update(extracted_memories(event.id, payload, self._is_gone))
-        memory = self._remade.get(payload.get(CARE_FIELDS.get(event.type, ""), ""))
+        memory = self._remade.get(payload.get(EDITED_ID_FIELDS.get(event.type, ""), ""))
         if memory is not None:
-            self._care.append(Care(event, memory))
+            self._edits.append(MemoryEdit(event, memory))
         if event.type == "edit.undone":
             (self._undone.discard if payload.get("again") else self._undone.add)(payload.get("event_id", ""))
         self._erased.add(event.id)

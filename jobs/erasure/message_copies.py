@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from recollect.events.backends.log import EventLog, each_page
 from recollect.events.encryption.payload_cipher import PayloadCipher
 from recollect.events.envelope import RecordedEvent
-from recollect.jobs.derivation.derived_events import rest_id
+from recollect.jobs.derivation.event_drafts import rest_id
 
 _BATCH = 5_000
 #: Types of events that people and agents say or do; each is one episode.

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from recollect.events.backends.log import EventLog, each_page
-from recollect.events.encryption.erasure_ledger import Erasure
+from recollect.events.encryption.erasure_ledger import LedgerErasure
 from recollect.events.integrity.residue import WINDOW_BYTES, ResidueSearch, search
 from recollect.projections.read_models.layout import is_searched, own_files, shared_files
 from recollect.projections.read_models.purges import Target
@@ -25,7 +25,7 @@ _OWN = "files of the namespace"
 _SHARED = "files that namespaces share, and the log in SQLite"
 
 
-def scan(log: EventLog, data: Path, erasure: Erasure, windows: frozenset[bytes]) -> list[Target]:
+def scan(log: EventLog, data: Path, erasure: LedgerErasure, windows: frozenset[bytes]) -> list[Target]:
     """Search the files of the data folder and of the log for windows; return the targets of the receipt.
 
     For retention, which erases from many namespaces in a night, only the files of the namespace are searched.

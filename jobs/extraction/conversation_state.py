@@ -29,7 +29,7 @@ class Said(NamedTuple):
     text: str
 
 
-class Conversation:
+class ConversationState:
     """The state of one session, which its messages change in their order."""
 
     def __init__(self) -> None:
@@ -107,14 +107,14 @@ class Conversations:
             earlier_turns: returns the earlier messages of a session, in order.
         """
         self._earlier_turns = earlier_turns
-        self._conversations: dict[str, Conversation] = {}
+        self._conversations: dict[str, ConversationState] = {}
 
-    def of(self, session_id: str | None) -> Conversation:
+    def of(self, session_id: str | None) -> ConversationState:
         """Return the state of a session; a message without a session is a conversation of its own."""
         if session_id is None:
-            return Conversation()
+            return ConversationState()
         conversation = self._conversations.get(session_id)
         if conversation is None:
-            conversation = self._conversations[session_id] = Conversation()
+            conversation = self._conversations[session_id] = ConversationState()
             conversation.add_earlier(self._earlier_turns(session_id))
         return conversation

@@ -47,7 +47,7 @@ _NEIGHBOURS = {
 }
 
 
-class NamedEntity(NamedTuple):
+class FoundName(NamedTuple):
     """A name in a sentence, with the type of what it names."""
 
     name: str
@@ -57,7 +57,7 @@ class NamedEntity(NamedTuple):
     confidence: float
 
 
-class Token(NamedTuple):
+class NameToken(NamedTuple):
     """A word or a sign of a sentence."""
 
     text: str
@@ -79,7 +79,7 @@ class Words:
             language: of the message, such as `de`; empty: English or unknown.
         """
         matches = list(_TOKEN.finditer(text))[:_TOKENS_MAX]
-        self.tokens = [Token(it[0], it.start(), it[0].lower(), lists_of(it[0].lower())) for it in matches]
+        self.tokens = [NameToken(it[0], it.start(), it[0].lower(), lists_of(it[0].lower())) for it in matches]
         said = [it.text for it in self.tokens if it.text[0].isalpha()]
         #: How the sentence is typed: `lower`, `upper` or `mixed`.
         self.case = "upper" if "".join(said).isupper() and len(said) > 2 else "mixed"
@@ -93,7 +93,7 @@ class Words:
         """Return the numbers of the words that may be part of a name."""
         return [number for number, it in enumerate(self.tokens) if self._is_candidate(it)]
 
-    def _is_candidate(self, it: Token) -> bool:
+    def _is_candidate(self, it: NameToken) -> bool:
         """Return whether a word may be part of a name; among capitals, one in lower case is mostly no name."""
         if not it.text[0].isalnum() or it.text[-1] == "." or not any(letter.isalpha() for letter in it.text):
             # A sign, a title or a number.
@@ -209,7 +209,7 @@ def entity_weights() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         )
 
 
-def named_entities(text: str, *, before: str = "", language: str = "") -> Iterator[NamedEntity]:
+def named_entities(text: str, *, before: str = "", language: str = "") -> Iterator[FoundName]:
     """Yield the names in a sentence, in order; see `Words` for the parameters."""
     words = Words(text, before=before, language=language)
     candidates = words.candidates()
@@ -222,7 +222,7 @@ def named_entities(text: str, *, before: str = "", language: str = "") -> Iterat
         if probabilities[best] >= _TYPE_MIN * (1 - probabilities[0]):
             first, last = words.tokens[numbers[0]], words.tokens[numbers[-1]]
             name = text[first.start : last.start + len(last.text)]
-            yield NamedEntity(_shown(name, words.case), TYPES[best], round(min(float(probabilities[best]), 0.95), 2))
+            yield FoundName(_shown(name, words.case), TYPES[best], round(min(float(probabilities[best]), 0.95), 2))
 
 
 def _read(words: Words, candidates: Sequence[int]) -> dict[int, NDArray[np.float32]]:
@@ -261,7 +261,7 @@ def _is_one_name(
     numbers: Sequence[int],
     number: int,
     read: dict[int, NDArray[np.float32]],
-    between: Sequence[Token],
+    between: Sequence[NameToken],
 ) -> bool:
     """Return whether a word goes on with a name: neighbours with capitals, or of one type, or after a small word."""
     type, other = read[numbers[0]][1:].argmax() + 1, read[number][1:].argmax() + 1

@@ -34,7 +34,7 @@ from recollect.events.intake.recalled_context import strip_recalled
 from recollect.events.local_time import fixed_zone, local_time
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
-from recollect.jobs.derivation.derived_events import facts_extracted, rest_id
+from recollect.jobs.derivation.event_drafts import facts_extracted, rest_id
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.comparison import Floats
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversations, Said

@@ -11,19 +11,19 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.jobs.extraction.author_text import author_text
 from recollect.jobs.extraction.changes import FindChanges, find_changes, plain_correction, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
-from recollect.jobs.extraction.conversation_state import Conversation
+from recollect.jobs.extraction.conversation_state import ConversationState
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
-from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.people import is_namesake, people
 from recollect.jobs.extraction.plans import FindDates, end_plan
-from recollect.jobs.extraction.preferences import category_of, stated_preferences
 from recollect.jobs.extraction.rules import RuleMatch, matches, predicate_of, relation_and_name, subject_name
-from recollect.jobs.extraction.sentences import Sentence, sentences
+from recollect.jobs.extraction.spoken_sentences import Sentence, sentences
 from recollect.jobs.extraction.standing_instructions import instruction_of
+from recollect.jobs.extraction.stated_preferences import category_of, stated_preferences
 from recollect.jobs.extraction.statement_modality import confidence_factor, is_reported, stated_part
 from recollect.jobs.extraction.statement_reader import ReadClause, read_clauses
 from recollect.jobs.extraction.statements import (
@@ -115,7 +115,7 @@ def extract_by_rules(
     before: list[PriorStatement],
     *,
     seconds_max: float = SECONDS_MAX,
-    conversation: Conversation | None = None,
+    conversation: ConversationState | None = None,
     embed: Embed | None = None,
     vectors: Vectors | None = None,
     read_pairs: ReadPairs | None = None,
@@ -143,7 +143,7 @@ def extract_by_rules(
     yield from _dates(message, find_dates)
     if message.is_assistant:
         return
-    own = own_words(message.text, message.speaker)
+    own = author_text(message.text, message.speaker)
     message_sentences = sentences(own)
     yield from _questions(message, message_sentences if own == message.text else sentences(message.text))
     to_assistant = conversation is None or conversation.has_assistant

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from recollect.jobs.extraction.preferences import category_of
-from recollect.jobs.extraction.sentences import Sentence
+from recollect.jobs.extraction.spoken_sentences import Sentence
+from recollect.jobs.extraction.stated_preferences import category_of
 from recollect.jobs.extraction.statement_reader import read_clauses
 from recollect.jobs.extraction.statements import RULE_MIN
 from recollect.projections.text.words import STOP_WORDS, WORD

@@ -27,7 +27,7 @@ _LEAST, _ODDS_SHARE = 1e-4, 0.5
 _SENTENCES_MAX, _WORDS_MAX, _CHARS_MAX = 4, 30, 200
 
 
-class Place(NamedTuple):
+class SentencePlace(NamedTuple):
     """The position of a statement in its message."""
 
     #: Its text.
@@ -48,7 +48,7 @@ class Salience(NamedTuple):
     passing: float
 
 
-def salience(parts: Sequence[ReadClause], place: Place) -> Salience:
+def salience(parts: Sequence[ReadClause], place: SentencePlace) -> Salience:
     """Return the probability that a statement, made of these clauses, is worth keeping."""
     weight, bias = _weights()["vectors" if parts[0].has_vector else "words"]
     scores = inputs_of(parts, place) @ weight + bias
@@ -56,7 +56,7 @@ def salience(parts: Sequence[ReadClause], place: Place) -> Salience:
     return Salience(*(shares / shares.sum()).tolist())
 
 
-def inputs_of(parts: Sequence[ReadClause], place: Place) -> Floats:
+def inputs_of(parts: Sequence[ReadClause], place: SentencePlace) -> Floats:
     """Return the inputs of the logit: the log odds of each class of the reader, and the place."""
     rows = [[part.probabilities[head][name] for head, names in HEADS.items() for name in names] for part in parts]
     best = np.max(np.array(rows), axis=0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from recollect.events.catalogue.event_base import FactType
 from recollect.jobs.extraction.clauses import Clause
 from recollect.jobs.extraction.statement_reader import ReadClause, read_each
-from recollect.jobs.extraction.statement_salience import Place, salience
+from recollect.jobs.extraction.statement_salience import SentencePlace, salience
 from recollect.projections.embeddings.reading_encoder import Embed
 
 #: Probability from which on a clause is kept. Of 1,352 messages of 24 chats that no weights are trained on, 783 have a
@@ -184,10 +184,10 @@ def says_something(parts: Sequence[ReadClause]) -> bool:
     return max((part.keep for part in parts), default=0.0) >= _BEFORE_MIN
 
 
-def place_of(statement: Statement, sentences: Sequence[str], number: int) -> Place:
+def place_of(statement: Statement, sentences: Sequence[str], number: int) -> SentencePlace:
     """Return the place of a statement of the sentence with a number, from 0, among those of its message."""
     ends = statement.end >= len(sentences[number].rstrip(END_SIGNS))
-    return Place(statement.text, number, len(sentences), begins=statement.start == 0, ends=ends)
+    return SentencePlace(statement.text, number, len(sentences), begins=statement.start == 0, ends=ends)
 
 
 def _with_antecedent(sentence: str, part: ReadClause, before: Clause | None) -> ReadClause:

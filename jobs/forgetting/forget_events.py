@@ -20,7 +20,7 @@ from recollect.events.memory_kinds import MEMORY_KINDS
 from recollect.events.validation import draft
 from recollect.jobs.compaction.resummarise import resummarised
 from recollect.jobs.derivation.append_derived import append_derived
-from recollect.jobs.derivation.derived_events import derived_id, rest_id
+from recollect.jobs.derivation.event_drafts import derived_id, rest_id
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.change_features import stems_of
 from recollect.jobs.forgetting.forget_matches import (

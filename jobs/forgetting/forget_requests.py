@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from recollect.jobs.extraction.author_text import author_text
 from recollect.jobs.extraction.clauses import clauses
-from recollect.jobs.extraction.own_words import own_words
 from recollect.jobs.extraction.statement_reader import read_clauses
 from recollect.jobs.extraction.statements import KEEP_BY_WORDS_MIN, KEEP_MIN
 from recollect.jobs.forgetting.forget_model import model
@@ -87,7 +87,7 @@ def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None
     Parameters:
         read_pairs: the reading of pairs by the encoder of forgetting; None: words decide alone.
     """
-    parts = _sentences(own_words(text[:_TEXT_CHARS_MAX], speaker))
+    parts = _sentences(author_text(text[:_TEXT_CHARS_MAX], speaker))
     sentences = [sentence for sentence, _ in parts]
     requests: dict[str, ForgetRequest] = {}
     said: list[str] = []

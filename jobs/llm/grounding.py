@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from recollect.projections.text.date_reading import Candidate, ReadDate, read_dates
+from recollect.projections.text.date_reading import DateCandidate, ReadDate, read_dates
 from recollect.projections.text.names import NOT_NAMES
 from recollect.projections.text.segments import is_unsegmented_script, ngrams
 from recollect.projections.text.sentences import opens_sentence
@@ -53,7 +53,7 @@ class SourceLine(NamedTuple):
     sent_at: datetime
 
 
-class Evidence:
+class GroundedQuote:
     """The words, numbers and dates of source lines.
 
     Parameters:
@@ -90,7 +90,7 @@ class Evidence:
         return frozenset(numbers | {value for word, value in _NUMBER_WORDS.items() if word in self._words})
 
     @cached_property
-    def _dates(self) -> tuple[Candidate, ...]:
+    def _dates(self) -> tuple[DateCandidate, ...]:
         """The ranges that the dates of the lines may mean: a model may resolve `on Friday` either way."""
         return tuple(candidate for date in self._read_dates for candidate in date.candidates)
 
@@ -193,7 +193,7 @@ class Evidence:
         )
 
 
-def _covers(start: datetime, end: datetime, other: Candidate) -> bool:
+def _covers(start: datetime, end: datetime, other: DateCandidate) -> bool:
     """Return whether a date of a sentence is one of a line: the same, with its month or year, or a day of its week.
 
     A day and a month without a year may be those of the year before or after.

@@ -24,7 +24,7 @@ _THOUGHT_END = "</think>"
 _LIST_SECONDS, _LISTED_MAX = 5.0, 10
 
 
-class Answer(NamedTuple):
+class ModelAnswer(NamedTuple):
     """The text of an answer, and what it cost."""
 
     text: str
@@ -62,7 +62,9 @@ class ModelCall:
         is_own = self._settings.llm_base_url is not None
         return self._name.removeprefix("openai:") if is_own else self._name.partition(":")[2] or self._name
 
-    async def ask(self, instructions: str, text: str, seconds: float, answer_tokens_max: int | None = None) -> Answer:
+    async def ask(
+        self, instructions: str, text: str, seconds: float, answer_tokens_max: int | None = None
+    ) -> ModelAnswer:
         """Return the answer to one request.
 
         Parameters:
@@ -100,7 +102,7 @@ class ModelCall:
             usage["input_tokens"] = usage["tokens"] - usage.get("output_tokens", 0)
             self._count(usage)
         written = (response.text or "").rpartition(_THOUGHT_END)[2].strip()
-        return Answer(written, input_tokens, output_tokens, usage["cost_usd"])
+        return ModelAnswer(written, input_tokens, output_tokens, usage["cost_usd"])
 
     async def setup_problem(self) -> str | None:
         """Return why the model cannot be used: a missing key or extra, or a name that its server does not list.

@@ -17,11 +17,11 @@ from recollect.events.errors import InvalidInput
 from recollect.events.memory_kinds import ID_LETTERS
 from recollect.events.progress import OnPartProgress, no_progress
 from recollect.jobs.derivation.append_derived import append_derived
-from recollect.jobs.derivation.derived_events import REPLACED_ID, reading_replaced, reading_restored
+from recollect.jobs.derivation.event_drafts import REPLACED_ID, reading_replaced, reading_restored
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import LLM_CURSOR, RULES
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, Item, sources_of
-from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm.model_client import LlmClient
 from recollect.jobs.llm_reading.item_merge import shared_words
 from recollect.jobs.llm_reading.reading_job import ReadItems, next_window, read_items, reading_event
 from recollect.projections.queries.snapshot import Snapshot

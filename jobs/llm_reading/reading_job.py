@@ -13,7 +13,7 @@ from typing import NamedTuple
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft, RecordedEvent
 from recollect.jobs.derivation.append_derived import append_all_derived
-from recollect.jobs.derivation.derived_events import facts_extracted
+from recollect.jobs.derivation.event_drafts import facts_extracted
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.extraction.extraction_job import (
     ATTRIBUTED_KINDS,
@@ -28,7 +28,7 @@ from recollect.jobs.extraction.extraction_job import (
 )
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, Item, sources_of
 from recollect.jobs.job_settings import QUIET_US
-from recollect.jobs.llm.client import LlmClient
+from recollect.jobs.llm.model_client import LlmClient
 from recollect.jobs.llm_reading.claim_reader import claim_reader
 from recollect.jobs.llm_reading.item_merge import added_items
 from recollect.jobs.llm_reading.llm_extractor import read_window

@@ -14,8 +14,8 @@ from recollect.events.backends.log import EventLog, each_head
 from recollect.events.envelope import Head, RecordedEvent
 from recollect.events.errors import RecollectError
 from recollect.events.storage.namespace_folder import folder_name
+from recollect.jobs.queue.caught_up_heads import CaughtUpHead, CaughtUpHeads, basis_of
 from recollect.jobs.queue.run_store import RunStore
-from recollect.jobs.queue.settled_states import SettledState, SettledStates, basis_of
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.projector.event_handlers import EPISODE_TYPES
 from recollect.projections.queries.snapshot import Snapshot
@@ -99,7 +99,7 @@ class BacklogMonitor:
         self._settled: dict[str, tuple[int, str]] = {}
         self._lock = threading.Lock()
         #: What earlier processes knew of the namespaces.
-        self._states = SettledStates(read_models.data)
+        self._states = CaughtUpHeads(read_models.data)
 
     def scan(self, limit: int | None = None, *, unread: bool = True) -> BacklogScan:
         """Return all backlogs, of at most `limit` namespaces of each kind.
@@ -185,9 +185,9 @@ class BacklogMonitor:
         # While the model is loading, a state would hide what is known of the vectors.
         is_known = bool(state[1]) or self._vectors_in_use().embedder.state == "off"
         if backlog.is_settled and not backlog.is_parked and is_known:
-            self._states.remember(SettledState(backlog.namespace, state[0], backlog.is_done))
+            self._states.remember(CaughtUpHead(backlog.namespace, state[0], backlog.is_done))
 
-    def _remember_stored(self, stored: SettledState, state: tuple[int, str]) -> None:
+    def _remember_stored(self, stored: CaughtUpHead, state: tuple[int, str]) -> None:
         """Remember what an earlier process wrote, unless this one has seen the namespace."""
         with self._lock:
             self._settled.setdefault(stored.namespace, state)

@@ -10,7 +10,7 @@ from recollect.events.envelope import Head
 from recollect.jobs.compaction.due_time import compaction_due_us
 from recollect.jobs.conversation.observer import observe
 from recollect.jobs.derivation.job_context import Job, JobContext
-from recollect.jobs.erasure.care_transfer import transfer_care
+from recollect.jobs.erasure.edit_transfer import transfer_edits
 from recollect.jobs.erasure.retention import is_retained, retain, retention_due_us
 from recollect.jobs.extraction.extraction_job import extract
 from recollect.jobs.forgetting.forget_events import forget
@@ -117,7 +117,7 @@ LIVE_JOBS: dict[str, LiveJob] = {
     "forget": LiveJob(forget),
     "extract": LiveJob(extract),
     "read": LiveJob(read_by_llm),
-    "care": LiveJob(transfer_care),
+    "edits": LiveJob(transfer_edits),
     "observe": LiveJob(observe),
 }
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recollect.jobs.derivation.derived_events import Summary
+from recollect.jobs.derivation.event_drafts import SummaryDraft
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.llm.client import LlmClient
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
-from recollect.jobs.llm.grounding import Evidence
+from recollect.jobs.llm.grounding import GroundedQuote
+from recollect.jobs.llm.model_client import LlmClient
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.embedder import Vector
 from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
@@ -47,14 +47,14 @@ def summarise_episodes(
     turns: Sequence[EpisodeRow],
     *,
     share: float,
-) -> Summary:
+) -> SummaryDraft:
     """Return a summary of `turns` with a share, from 0 to 1, of their tokens."""
     source_tokens = sum(estimate_tokens(f"{turn.speaker}: {turn.line()}") for turn in turns)
     budget = min(max(_TOKENS_MIN, int(share * source_tokens)), _TOKENS_MAX)
     by_version = context.vectors().vectors_of_episodes(namespace, snapshot, [turn.version for turn in turns])
     vectors = [by_version.get(turn.version) for turn in turns]
     text = summary_text(context.llm, namespace, turns, vectors, budget, embed=reading_embed(context.vectors().embedder))
-    return Summary(text, estimate_tokens(text), source_tokens)
+    return SummaryDraft(text, estimate_tokens(text), source_tokens)
 
 
 def summary_text(
@@ -102,7 +102,7 @@ def _summarise_by_llm(
     sentences = list(
         dict.fromkeys(part for line in answer.splitlines() for part in split_sentences(line.strip(" -*•\t")))
     )
-    grounded = Evidence(source_lines(turns)).grounded_sentences(sentences)
+    grounded = GroundedQuote(source_lines(turns)).grounded_sentences(sentences)
     if len(grounded) < _GROUNDED_SHARE_MIN * len(sentences):
         return None
     return _fitting(grounded, tokens_max) or None

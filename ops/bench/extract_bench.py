@@ -9,7 +9,7 @@ import texts
 from table import compare, heading, seconds
 
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
-from recollect.jobs.extraction.sentences import sentences
+from recollect.jobs.extraction.spoken_sentences import sentences
 
 MESSAGES = 5_000
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from recollect.api.cli.progress import progress_bars
+from recollect.api.cli.progress_line import progress_bars
 from recollect.api.settings import load_settings
 from recollect.events.errors import RecollectError
 

@@ -34,7 +34,7 @@ _CONTEXT_BIAS = -0.7
 _Segments = tuple[str, ...]
 
 
-class Place(NamedTuple):
+class PackedPlace(NamedTuple):
     """Where a batch has the part of a stretch."""
 
     #: Number of the stretch.
@@ -58,7 +58,7 @@ class PackedBatch(NamedTuple):
     positions: NDArray[np.int64]
     #: What is added to the attention of each token to each, shape (rows, 1, length, length).
     attention: Vector
-    places: list[Place]
+    places: list[PackedPlace]
 
     @property
     def mask(self) -> NDArray[np.int64]:
@@ -129,7 +129,7 @@ class Packer:
         ids = np.full((len(layouts), length), self._pad_id, np.int64)
         positions = np.zeros_like(ids)
         attention = np.full((len(layouts), 1, length, length), _UNREAD, np.float32)
-        places: list[Place] = []
+        places: list[PackedPlace] = []
         for row, layout in enumerate(layouts):
             size = len(layout.ids)
             ids[row, :size] = layout.ids
@@ -200,8 +200,8 @@ class _Layout:
             attention[first:after, first:after] = 0.0
             attention[after : len(self.ids), first:read_end] = _CONTEXT_BIAS
 
-    def places(self, row: int) -> Iterator[Place]:
+    def places(self, row: int) -> Iterator[PackedPlace]:
         """Yield where the parts of the stretches are."""
         for (first, after, encoding, left_out), numbers in zip(self._ends, self._numbers, strict=True):
             for number in numbers:
-                yield Place(number, row, first, after, encoding, left_out, has_context=first > 0)
+                yield PackedPlace(number, row, first, after, encoding, left_out, has_context=first > 0)

@@ -18,7 +18,7 @@ from recollect.projections.embeddings.embedder import Embedder, SentenceEmbedder
 from recollect.projections.embeddings.model_runtime import RuntimeName
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.projection_settings import DATES_MODEL, DEFAULT_MODEL, READING_MODEL
-from recollect.projections.text.date_reading import ReadWindows, Window
+from recollect.projections.text.date_reading import ReadWindows, TextWindow
 
 #: Returns the embeddings of sentences.
 Embed = Callable[[Sequence[str]], list[TokenEmbedding]]
@@ -62,7 +62,7 @@ def embedding_by(model: str, embedder: Embedder, seconds_max: float) -> Embed | 
 def window_reader(embedder: Embedder) -> ReadWindows:
     """Return the reading of the words around dates, which loads its encoder, and waits for it, at the first date."""
 
-    def read(windows: Sequence[Window]) -> NDArray[np.float32] | None:
+    def read(windows: Sequence[TextWindow]) -> NDArray[np.float32] | None:
         embed = embedding_by(DATES_MODEL, embedder, LOAD_SECONDS_MAX)
         return None if embed is None else _vectors(windows, embed)
 
@@ -81,10 +81,10 @@ def pair_reader(model: str, embedder: Embedder, seconds_max: float = LOAD_SECOND
     return lambda pairs: _vectors([pair_window(*pair) for pair in pairs], embed)
 
 
-def pair_window(earlier: str, later: str) -> Window:
+def pair_window(earlier: str, later: str) -> TextWindow:
     """Return the text by which an encoder reads a pair, with the place of the earlier sentence in it."""
     earlier, later = (without_model_signs(text[:_PAIR_CHARS_MAX]) for text in (earlier, later))
-    return Window(f"{earlier} [SEP] {later}", 0, len(earlier))
+    return TextWindow(f"{earlier} [SEP] {later}", 0, len(earlier))
 
 
 def without_model_signs(text: str) -> str:
@@ -92,7 +92,7 @@ def without_model_signs(text: str) -> str:
     return _MODEL_SIGNS.sub(r"\1", text)
 
 
-def _vectors(windows: Sequence[Window], embed: Embed) -> NDArray[np.float32]:
+def _vectors(windows: Sequence[TextWindow], embed: Embed) -> NDArray[np.float32]:
     """Return of each window the mean vector of the tokens of its part, and its own: one row each."""
     rows: list[NDArray[np.float32]] = []
     for window, embedding in zip(windows, embed([window.text for window in windows]), strict=True):

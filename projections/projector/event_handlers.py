@@ -15,7 +15,7 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.local_time import zone_offset
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.knowledge_handlers import KNOWLEDGE_HANDLERS, Handler
-from recollect.projections.projector.memory_care import remaining_payload
+from recollect.projections.projector.memory_edits import remaining_payload
 from recollect.projections.projector.write_batch import WriteBatch
 
 #: Roles of the participants of a conversation.

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import orjson
 
-from recollect.projections.projector.fact_timeline import Statement
+from recollect.projections.projector.fact_timeline import DatedStatement
 from recollect.projections.projector.stated_fact import group_of
 
 #: Statements of one group that are kept. The rows of the table `facts` that only older ones state stay as they are.
@@ -17,7 +17,7 @@ STATEMENTS_MAX = 200
 #: Rank of the kinds that act on other statements of the same time.
 ACT_RANK = 9
 
-_COLUMNS = Statement._fields
+_COLUMNS = DatedStatement._fields
 _ADD = """
 INSERT INTO fact_statements (
     group_key, id, kind, value, at_us, from_us, until_us, is_assistant, rank, fact_id, confidence, source_type,
@@ -50,7 +50,9 @@ class FactStatements:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def add(self, group: str, statement: Statement, *, confidence: float, source_type: str, sources: list[str]) -> None:
+    def add(
+        self, group: str, statement: DatedStatement, *, confidence: float, source_type: str, sources: list[str]
+    ) -> None:
         """Add a statement to a group; its key is the next one."""
         bindings: dict[str, Any] = statement._asdict() | {
             "group_key": group,
@@ -61,16 +63,16 @@ class FactStatements:
         }
         self._connection.execute(_ADD, bindings)
 
-    def has(self, group: str, statement: Statement) -> bool:
+    def has(self, group: str, statement: DatedStatement) -> bool:
         """Return whether a group has a statement of this id, kind and value."""
         query = "SELECT 1 FROM fact_statements WHERE group_key = ? AND id = ? AND kind = ? AND value IS ?"
         row = self._connection.execute(query, (group, statement.id, statement.kind, statement.value)).fetchone()
         return row is not None
 
-    def of_group(self, group: str, topic: str) -> list[Statement]:
+    def of_group(self, group: str, topic: str) -> list[DatedStatement]:
         """Return the statements of a group, and the corrections of its whole topic."""
         rows: list[tuple[Any, ...]] = self._connection.execute(_GROUP, (group, topic)).fetchall()
-        statements = [Statement._make(row) for row in rows]
+        statements = [DatedStatement._make(row) for row in rows]
         if len(statements) > STATEMENTS_MAX:
             self._connection.execute(_DROP_OLDEST, (group, len(statements) - STATEMENTS_MAX))
         return statements
@@ -129,11 +131,11 @@ class FactStatements:
         )
 
 
-def acting_on(statements: Sequence[Statement], group: str, topic: str) -> list[Statement]:
+def acting_on(statements: Sequence[DatedStatement], group: str, topic: str) -> list[DatedStatement]:
     """Return the statements of a group; a correction of the whole topic ends the other values of the group."""
     if group == topic:
         return [*statements]
-    acting: list[Statement] = []
+    acting: list[DatedStatement] = []
     for statement in statements:
         if statement.kind == "correct" and statement.rank == ACT_RANK:
             if group != group_of(topic, statement.value or "", None):

@@ -20,7 +20,7 @@ LLM_JOB = "llm"
 _LLM_PREFIX = f"{LLM_JOB}:"
 
 
-class Statement(NamedTuple):
+class DatedStatement(NamedTuple):
     """A statement about the facts of one group, which have the same subject and predicate.
 
     A tuple, since all statements of a group are read for each new one.
@@ -53,11 +53,11 @@ class Statement(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Span:
+class ValidSpan:
     """A time for which one value held: one row of the table `facts`."""
 
     value: str
-    statements: list[Statement]
+    statements: list[DatedStatement]
     #: Whether only the assistant stated it.
     is_assistant: bool
     start_us: int
@@ -65,20 +65,20 @@ class Span:
     status: str = "active"
     end_us: int | None = None
     #: The span, or the id of the fact, that replaces it.
-    replaced_by: Span | str | None = field(default=None, repr=False)
+    replaced_by: ValidSpan | str | None = field(default=None, repr=False)
 
-    def extend(self, statement: Statement) -> None:
+    def extend(self, statement: DatedStatement) -> None:
         """Add another statement of the same value."""
         self.statements.append(statement)
         self.is_assistant &= statement.is_assistant
 
-    def close(self, status: str, end_us: int, replaced_by: Span | str | None = None) -> None:
+    def close(self, status: str, end_us: int, replaced_by: ValidSpan | str | None = None) -> None:
         """End the span at `end_us`, but not before its start."""
         self.status, self.replaced_by = status, replaced_by
         self.end_us = max(end_us, self.start_us)
 
 
-def timeline(statements: Iterable[Statement]) -> list[Span]:
+def timeline(statements: Iterable[DatedStatement]) -> list[ValidSpan]:
     """Return the spans of one group of statements, ordered by their start.
 
     At most one of them is active, and at most one more that only a language model has read.
@@ -90,13 +90,13 @@ def timeline(statements: Iterable[Statement]) -> list[Span]:
     return builder.spans
 
 
-def _positioned(ordered: list[Statement]) -> list[Statement]:
+def _positioned(ordered: list[DatedStatement]) -> list[DatedStatement]:
     """Return the statements in the order of the times from which they hold.
 
     A statement holds from its start of validity, but not from before the correction that it follows: what is said after
     a correction is newer than the correction.
     """
-    positions: list[tuple[int, int, int, Statement]] = []
+    positions: list[tuple[int, int, int, DatedStatement]] = []
     corrected_us = -(1 << 62)
     for statement in ordered:
         position = statement.at_us
@@ -112,12 +112,12 @@ class _Timeline:
     """The spans of the statements so far."""
 
     def __init__(self) -> None:
-        self.spans: list[Span] = []
-        self._active: Span | None = None
+        self.spans: list[ValidSpan] = []
+        self._active: ValidSpan | None = None
         #: What only a language model has read since; it holds together with the active one.
-        self._read: Span | None = None
+        self._read: ValidSpan | None = None
 
-    def add(self, statement: Statement) -> None:
+    def add(self, statement: DatedStatement) -> None:
         """Apply the next statement in the order of time."""
         if statement.kind == "state":
             self._state(statement)
@@ -130,7 +130,7 @@ class _Timeline:
         else:
             self._retract(statement)
 
-    def _state(self, statement: Statement) -> None:
+    def _state(self, statement: DatedStatement) -> None:
         """The value holds, unless the assistant says so against a person; what a model reads replaces no statement."""
         if statement.is_model:
             self._read_value(statement)
@@ -142,7 +142,7 @@ class _Timeline:
         else:
             self._hold(statement)
 
-    def _read_value(self, statement: Statement) -> None:
+    def _read_value(self, statement: DatedStatement) -> None:
         """The value that a language model reads confirms the active one, or replaces only what a model read before."""
         same = (span for span in (self._active, self._read) if span is not None and span.value == statement.value)
         span = next(same, None)
@@ -154,7 +154,7 @@ class _Timeline:
             self._read.close("superseded", span.start_us, span)
         self._read = span
 
-    def _hold(self, statement: Statement) -> None:
+    def _hold(self, statement: DatedStatement) -> None:
         """The value holds from now on, in place of another one."""
         active, read = self._active, self._read
         same = (span for span in (read, active) if span is not None and span.value == statement.value)
@@ -173,10 +173,10 @@ class _Timeline:
             self._read = None
         self._active = span
 
-    def _begin(self, statement: Statement) -> Span:
+    def _begin(self, statement: DatedStatement) -> ValidSpan:
         """Add the span of a value that holds from a statement on."""
         start_us = statement.at_us if statement.from_us is None else statement.from_us
-        span = Span(
+        span = ValidSpan(
             value=statement.value or "",
             statements=[statement],
             is_assistant=statement.is_assistant,
@@ -186,29 +186,31 @@ class _Timeline:
         self.spans.append(span)
         return span
 
-    def _refuse(self, statement: Statement, holder: Span) -> None:
+    def _refuse(self, statement: DatedStatement, holder: ValidSpan) -> None:
         """Add a statement of the assistant that contradicts the person's."""
         same = (span for span in self.spans if span.value == statement.value and span.replaced_by is holder)
         span = next(same, None)
         if span is not None and span.is_assistant and span.start_us >= holder.start_us:
             span.statements.append(statement)
             return
-        span = Span(value=statement.value or "", statements=[statement], is_assistant=True, start_us=statement.at_us)
+        span = ValidSpan(
+            value=statement.value or "", statements=[statement], is_assistant=True, start_us=statement.at_us
+        )
         span.close("superseded", statement.at_us, holder)
         self.spans.append(span)
 
-    def _past(self, statement: Statement) -> None:
+    def _past(self, statement: DatedStatement) -> None:
         """The value held before: it ends when it was active, and replaces no other."""
         until_us = statement.at_us if statement.until_us is None else statement.until_us
         if self._end_values(statement.value, "ended", until_us):
             return
         if all(span.value != statement.value for span in self.spans):
             start_us = until_us if statement.from_us is None else min(statement.from_us, until_us)
-            span = Span(value=statement.value or "", statements=[statement], is_assistant=False, start_us=start_us)
+            span = ValidSpan(value=statement.value or "", statements=[statement], is_assistant=False, start_us=start_us)
             span.close("ended", until_us)
             self.spans.append(span)
 
-    def _end(self, statement: Statement) -> None:
+    def _end(self, statement: DatedStatement) -> None:
         """The active value no longer holds."""
         status = "superseded" if statement.fact_id else "ended"
         self._end_values(statement.value, status, statement.at_us, statement.fact_id)
@@ -221,7 +223,7 @@ class _Timeline:
         self._active, self._read = (None if span in closed else span for span in (self._active, self._read))
         return bool(closed)
 
-    def _retract(self, statement: Statement) -> None:
+    def _retract(self, statement: DatedStatement) -> None:
         """The value never held."""
         for span in self.spans:
             if span.value == statement.value and span.status != "invalidated":

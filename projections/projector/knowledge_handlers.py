@@ -143,13 +143,13 @@ def _facts_extracted(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
 def _observations_recorded(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Add observations."""
     batch.deferred.add(event, lambda: batch.knowledge.add_observations(event, payload))
-    batch.deferred.add(event, lambda: batch.care.set_observation_sources(event, payload["source_events"]))
+    batch.deferred.add(event, lambda: batch.memory_edits.set_observation_sources(event, payload["source_events"]))
 
 
 def _observations_reflected(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Add observations that condense earlier ones."""
     batch.deferred.add(event, lambda: batch.knowledge.add_observations(event, payload, payload["source_events"]))
-    batch.deferred.add(event, lambda: batch.care.set_observation_sources(event, payload["source_events"]))
+    batch.deferred.add(event, lambda: batch.memory_edits.set_observation_sources(event, payload["source_events"]))
 
 
 def _memory_pinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -169,7 +169,7 @@ def _memory_invalidated(batch: WriteBatch, event: RecordedEvent, payload: dict[s
 def _memory_unpinned(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Remove the pin of a memory."""
     batch.episode_updates.unpin(event, payload["memory_id"])
-    batch.deferred.add(event, lambda: batch.care.unpin(payload["memory_id"]))
+    batch.deferred.add(event, lambda: batch.memory_edits.unpin(payload["memory_id"]))
 
 
 def _memory_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -179,7 +179,7 @@ def _memory_ended(batch: WriteBatch, event: RecordedEvent, payload: dict[str, An
         batch.deferred.add(
             event, lambda timelines=timelines: timelines.end_row(event, payload["memory_id"], ended_at_us)
         )
-    batch.deferred.add(event, lambda: batch.care.end(event, payload["memory_id"]))
+    batch.deferred.add(event, lambda: batch.memory_edits.end(event, payload["memory_id"]))
 
 
 def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
@@ -189,7 +189,7 @@ def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str
     if kind == "entity":
         entity_id = batch.forget_entity(event, memory_id)
         if entity_id is not None:
-            batch.deferred.add(event, lambda: batch.care.forget_entity(event, entity_id, memory_id))
+            batch.deferred.add(event, lambda: batch.memory_edits.forget_entity(event, entity_id, memory_id))
             batch.deferred.add(event, lambda: batch.entities.forget_entity(entity_id))
         return
     if kind == "document":
@@ -203,7 +203,7 @@ def _memory_forgotten(batch: WriteBatch, event: RecordedEvent, payload: dict[str
     batch.episode_updates.forget(event, memory_id)
     batch.deferred.add(event, lambda: _retract(batch, event, memory_id))
     batch.deferred.add(event, lambda: _forget_source(batch, event, memory_id))
-    batch.deferred.add(event, lambda: batch.care.forget(event, memory_id))
+    batch.deferred.add(event, lambda: batch.memory_edits.forget(event, memory_id))
     batch.deferred.add(event, lambda: batch.entities.forget_source(memory_id))
 
 
@@ -216,7 +216,7 @@ def _memory_status_changed(batch: WriteBatch, event: RecordedEvent, payload: dic
 def _memory_quarantined(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
     """Hold a memory back until it is reviewed; of a document, retrieval leaves out the instructions."""
     memory_id: str = payload["memory_id"]
-    batch.deferred.add(event, lambda: batch.care.quarantine(event, payload))
+    batch.deferred.add(event, lambda: batch.memory_edits.quarantine(event, payload))
     if payload.get("kind", "memory") == "memory":
         batch.episode_updates.set_status(event, [memory_id], "quarantined")
         batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, "quarantined"))
@@ -226,7 +226,7 @@ def _memory_reviewed(batch: WriteBatch, event: RecordedEvent, payload: dict[str,
     """Set the status of a memory in quarantine by the decision."""
     memory_id: str = payload["memory_id"]
     status: Status = "active" if payload["decision"] == "approve" else "rejected"
-    batch.deferred.add(event, lambda: batch.care.review(memory_id, payload["decision"]))
+    batch.deferred.add(event, lambda: batch.memory_edits.review(memory_id, payload["decision"]))
     batch.episode_updates.set_status(event, [memory_id], status)
     batch.deferred.add(event, lambda: batch.knowledge.set_status(event, memory_id, status))
 
@@ -281,8 +281,8 @@ def _retract(batch: WriteBatch, event: RecordedEvent, memory_id: str) -> None:
 def _forget_source(batch: WriteBatch, event: RecordedEvent, source_id: str) -> None:
     """Undo what only the message `source_id` states, replaces or ends; the facts and preferences before it hold again.
 
-    What no other event states keeps its status: `MemoryCare.forget` hides it. Nothing is undone for the id of a fact or
-    a preference, since a user who forgets a correction does not want the wrong value back.
+    What no other event states keeps its status: `MemoryEdits.forget` hides it. Nothing is undone for the id of a
+    fact or a preference, since a user who forgets a correction does not want the wrong value back.
     """
     if any(timelines.rows.select("id = ?", source_id) for timelines in batch.timelines):
         return
@@ -305,7 +305,7 @@ def _upsert_relationship(batch: WriteBatch, event: RecordedEvent, id: str, paylo
     batch.deferred.add(event, lambda: batch.knowledge.upsert_relationship(event, id, payload, source_id, target_id))
     if properties := payload.get("properties"):
         kind = relation_type(payload["type"])
-        batch.deferred.add(event, lambda: batch.care.set_properties(source_id, kind, target_id, properties))
+        batch.deferred.add(event, lambda: batch.memory_edits.set_properties(source_id, kind, target_id, properties))
 
 
 def _record_procedure(batch: WriteBatch, event: RecordedEvent, id: str, payload: dict[str, Any]) -> None:
@@ -354,9 +354,9 @@ def _undoable(handler: Handler) -> Handler:
         handler(batch, event, payload)
         replaced_id = payload.get("corrects") or event.causation_id if event.type in _UPDATING else None
         if replaced_id is not None:
-            batch.deferred.add(event, lambda: batch.care.carry_pin(replaced_id, event.id))
+            batch.deferred.add(event, lambda: batch.memory_edits.carry_pin(replaced_id, event.id))
         forgets = batch.forgettings.get(event.id)
-        batch.deferred.add(event, lambda: batch.edits.end(event, forgets))
+        batch.deferred.add(event, lambda: batch.memory_edits.end(event, forgets))
 
     return handle
 

@@ -9,7 +9,7 @@ import apsw
 from recollect.projections.projector.entity_evidence import SPEAKERS
 
 
-class KnownEntities(dict[str, int]):
+class EntityRegister(dict[str, int]):
     """The ids of all entities by case-folded name, the id of the next new entity, and the speakers.
 
     A projector keeps them between batches, since a namespace may have thousands of entities. They are valid until

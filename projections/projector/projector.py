@@ -21,7 +21,7 @@ from recollect.events.instruments import Counter, Histogram
 from recollect.events.storage.database import is_of_full_disk
 from recollect.events.tracing import Span, hidden_namespace, is_tracing, span
 from recollect.projections.projector.event_handlers import apply_event
-from recollect.projections.projector.known_entities import KnownEntities
+from recollect.projections.projector.known_entities import EntityRegister
 from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.schema.schema import read_state
 
@@ -66,7 +66,7 @@ class Projector:
         self._namespace = namespace
         self._connection = connection
         self._path = path
-        self._names: KnownEntities | None = None
+        self._names: EntityRegister | None = None
         #: The state of the read model at the last refresh.
         self.row = read_state(connection)
 
@@ -133,7 +133,7 @@ class Projector:
             with self._apply_span(events), self._transaction():
                 if read_state(self._connection).checkpoint != self.row.checkpoint:
                     return
-                self._names = self._names or KnownEntities(self._connection)
+                self._names = self._names or EntityRegister(self._connection)
                 batch = WriteBatch(self._connection, self._names)
                 for event in events:
                     apply_event(batch, event)

@@ -22,7 +22,7 @@ from recollect.projections.projector.fact_rows import (
     RowTable,
 )
 from recollect.projections.projector.fact_statements import ACT_RANK, FactStatements, acting_on
-from recollect.projections.projector.fact_timeline import Kind, Span, Statement, timeline
+from recollect.projections.projector.fact_timeline import DatedStatement, Kind, ValidSpan, timeline
 from recollect.projections.projector.stated_fact import StatedMemory
 
 
@@ -84,7 +84,7 @@ class ValueTimelines:
     def add(self, event: RecordedEvent, fact: StatedMemory, kind: Kind, until_us: int | None) -> None:
         """Add the statement of a fact to its group, and the endings that were said after it."""
         is_correction = kind == "correct"
-        statement = Statement(
+        statement = DatedStatement(
             id=fact.id,
             kind=kind,
             value=fact.value,
@@ -110,7 +110,7 @@ class ValueTimelines:
         self, group: str, id: str, kind: Kind, at_us: int, value: str | None, fact_id: str | None = None
     ) -> None:
         """Add an end, a retraction or a correction of the whole topic to a group, unless the group has it."""
-        act = Statement(
+        act = DatedStatement(
             id=id,
             kind=kind,
             value=value,
@@ -164,7 +164,7 @@ class ValueTimelines:
             if span.status == "active" and owner is not None:
                 self.rows.reopen(owner, span.end_us, None if reopens else group)
 
-    def _insert_span(self, event: RecordedEvent, span: Span, stated: StatedMemory | None) -> str:
+    def _insert_span(self, event: RecordedEvent, span: ValidSpan, stated: StatedMemory | None) -> str:
         """Add the row of a span: of the new fact, or of a fact whose time another statement cuts in two."""
         if stated is not None:
             self.rows.insert(event, stated, "active")
@@ -173,20 +173,20 @@ class ValueTimelines:
         self.rows.copy(first.id, first.fact_id, first.from_us, first.until_us)
         return first.id
 
-    def _close_spans(self, event: RecordedEvent, spans: Sequence[Span], owners: Sequence[str]) -> None:
+    def _close_spans(self, event: RecordedEvent, spans: Sequence[ValidSpan], owners: Sequence[str]) -> None:
         """Set status and end of validity of the rows of spans that are over."""
         ids = {id(span): owner for span, owner in zip(spans, owners, strict=True)}
         for span, owner in zip(spans, owners, strict=True):
             if span.status == "active":
                 continue
-            by = ids.get(id(span.replaced_by)) if isinstance(span.replaced_by, Span) else span.replaced_by
+            by = ids.get(id(span.replaced_by)) if isinstance(span.replaced_by, ValidSpan) else span.replaced_by
             for row in self.rows.select("id = ?", owner):
                 present = (row.status, row.superseded_by, row.valid_until_us)
                 if row.status != "invalidated" and present != (span.status, by, span.end_us):
                     self.rows.close(event, row, span.status, by, span.end_us)
 
 
-def _owners(spans: Sequence[Span], rows: Mapping[str, FactRow]) -> list[str | None]:
+def _owners(spans: Sequence[ValidSpan], rows: Mapping[str, FactRow]) -> list[str | None]:
     """Return the id of the row of each span: the row that its first statement added; None: it has no row yet."""
     founders = {
         statement.fact_id: position

@@ -30,8 +30,8 @@ from recollect.projections.projector.episode_updates import EpisodeUpdates
 from recollect.projections.projector.fact_endings import FactEndings
 from recollect.projections.projector.facts import Facts
 from recollect.projections.projector.knowledge import Knowledge
-from recollect.projections.projector.known_entities import KnownEntities
-from recollect.projections.projector.memory_care import MemoryCare
+from recollect.projections.projector.known_entities import EntityRegister
+from recollect.projections.projector.memory_edits import MemoryEdits
 from recollect.projections.projector.preferences import Preferences
 from recollect.projections.projector.restrictions import Restrictions
 from recollect.projections.projector.session_rows import (
@@ -126,7 +126,7 @@ class WriteBatch:
         new: whether the read model is empty; the batch reads no rows then.
     """
 
-    def __init__(self, connection: apsw.Connection, names: KnownEntities, *, new: bool = False) -> None:
+    def __init__(self, connection: apsw.Connection, names: EntityRegister, *, new: bool = False) -> None:
         self._connection = connection
         self._names = names
         self._new = new
@@ -167,7 +167,7 @@ class WriteBatch:
         #: The tables whose rows follow timelines.
         self.timelines = (self.facts, self.preferences)
         self.knowledge = Knowledge(connection, self.endings)
-        self.care = MemoryCare(connection)
+        self.memory_edits = MemoryEdits(connection)
         self.edits = EditChanges(connection)
         self.restrictions = Restrictions(connection, new=new)
         #: Ids of the memories that were forgotten before the next event.

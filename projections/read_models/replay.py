@@ -20,7 +20,7 @@ from recollect.events.limits import READ_BYTES_MAX
 from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
 from recollect.projections.projector.event_handlers import apply_event
-from recollect.projections.projector.known_entities import KnownEntities
+from recollect.projections.projector.known_entities import EntityRegister
 from recollect.projections.projector.write_batch import WriteBatch, index_episodes
 from recollect.projections.schema.schema import add_state, create_file, create_indexes, set_wal
 
@@ -106,7 +106,7 @@ def _project_rows(
     Parameters:
         head: the expected last version, whose batch needs no second thread.
     """
-    changes = WriteBatch(connection, KnownEntities(connection), new=True)
+    changes = WriteBatch(connection, EntityRegister(connection), new=True)
     version, chain_hash = 0, GENESIS
     indexed: Future[None] | None = None
     while until is None or version < until:

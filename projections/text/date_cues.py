@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from recollect.projections.text.date_patterns import Reading
+from recollect.projections.text.date_patterns import DateReading
 from recollect.projections.text.date_words import DATE_WORDS, UNSPACED
 from recollect.projections.text.folding import fold
 
@@ -60,7 +60,7 @@ def _compiled(language: str) -> Cues:
     return Cues(words, past, signs if language in UNSPACED else ())
 
 
-def cues_of(text: str, reading: Reading) -> list[str]:
+def cues_of(text: str, reading: DateReading) -> list[str]:
     """Return the cues of an expression, as names."""
     start, end, kind = reading.start, reading.end, reading.kind
     language = reading.expression.words.language
@@ -87,7 +87,7 @@ def cues_of(text: str, reading: Reading) -> list[str]:
     return names
 
 
-def _signs(text: str, reading: Reading, after: str) -> Iterator[str]:
+def _signs(text: str, reading: DateReading, after: str) -> Iterator[str]:
     """Yield the cues of the expression itself and of the signs around it."""
     expression = reading.expression
     if reading.kind.startswith("weekday") and any(first == expression.today for first, _ in reading.candidates):

@@ -53,7 +53,7 @@ class Pattern(NamedTuple):
     classes: frozenset[str]
 
 
-class Reading(NamedTuple):
+class DateReading(NamedTuple):
     """An expression in a text with the ranges that it may mean."""
 
     kind: str
@@ -68,7 +68,7 @@ class Reading(NamedTuple):
         return self.kind.endswith(_ALONE)
 
 
-def possible_dates(text: str, sent_at: datetime, language: Language | None = None) -> list[Reading]:
+def possible_dates(text: str, sent_at: datetime, language: Language | None = None) -> list[DateReading]:
     """Return the expressions in `text` that may be dates, in order and without overlaps.
 
     Parameters:
@@ -78,7 +78,7 @@ def possible_dates(text: str, sent_at: datetime, language: Language | None = Non
     folded = fold(text)
     # One byte for each character, 1 inside an expression: an overlap is detected without a loop over the others.
     taken = bytearray(len(text))
-    readings: list[Reading] = []
+    readings: list[DateReading] = []
     anchors = list(_anchors(folded))
     languages = _languages(text, folded, anchors, language)
     stretches = [(name, stretch) for name in languages for stretch in _stretches(folded, anchors, name)]
@@ -99,7 +99,7 @@ def _match(
     words: DateWords,
     sent_at: datetime,
     taken: bytearray,
-    readings: list[Reading],
+    readings: list[DateReading],
 ) -> None:
     """Add the expressions that a pattern matches within a stretch of a text, unless another one took their place."""
     for match in row.pattern.finditer(*within):
@@ -119,7 +119,7 @@ def _match(
                 kind = f"{row.kind}.vague"
             if expression.year is not None and row.kind != "year":
                 kind = f"{row.kind}.full"
-            readings.append(Reading(kind, start, end, expression, candidates))
+            readings.append(DateReading(kind, start, end, expression, candidates))
 
 
 class _Anchor(NamedTuple):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from recollect.projections.text.calendar_ranges import Range
 from recollect.projections.text.date_cues import cues_of
-from recollect.projections.text.date_patterns import Reading, possible_dates
+from recollect.projections.text.date_patterns import DateReading, possible_dates
 from recollect.projections.text.date_surroundings import unshown
 from recollect.projections.text.earlier_days import EarlierDays, earlier_cues, follow, follows
 from recollect.projections.text.sentence_language import Language
@@ -67,7 +67,7 @@ _BEFORE_CHARS, _AFTER_CHARS = 160, 110
 _WINDOWS_MAX = 40
 
 
-class Window(NamedTuple):
+class TextWindow(NamedTuple):
     """An expression that may be a date, with the words around it on its line."""
 
     text: str
@@ -77,10 +77,10 @@ class Window(NamedTuple):
 
 
 #: Returns the vectors of windows, one row each; None: there is no encoder. `embeddings.reading_encoder` makes it.
-ReadWindows = Callable[[Sequence[Window]], NDArray[np.float32] | None]
+ReadWindows = Callable[[Sequence[TextWindow]], NDArray[np.float32] | None]
 
 
-class Candidate(NamedTuple):
+class DateCandidate(NamedTuple):
     """A time range that the words of a date may mean."""
 
     start: datetime
@@ -97,10 +97,10 @@ class ReadDate(NamedTuple):
     #: The position of the first character.
     position: int
     #: The ranges that the words may mean, the most probable first; their probabilities may add up to less than 1.
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[DateCandidate, ...]
 
     @property
-    def sure(self) -> Candidate | None:
+    def sure(self) -> DateCandidate | None:
         """Return the range when it is sure."""
         return self.candidates[0] if self.candidates[0].probability >= SURE else None
 
@@ -176,7 +176,7 @@ def read_dates(
             probabilities *= _UNSHOWN
         candidates = sorted(zip(probabilities, reading.candidates, strict=True), key=lambda pair: (-pair[0], pair[1]))
         kept = tuple(
-            Candidate(_midnight(first, sent_at), _midnight(last, sent_at), round(float(probability), 3))
+            DateCandidate(_midnight(first, sent_at), _midnight(last, sent_at), round(float(probability), 3))
             for probability, (first, last) in candidates
             if probability >= _FLOOR
         )
@@ -196,18 +196,18 @@ def _midnight(day: date, sent_at: datetime) -> datetime:
     return datetime.combine(day, time(), sent_at.tzinfo)
 
 
-def window_of(text: str, reading: Reading) -> Window:
+def window_of(text: str, reading: DateReading) -> TextWindow:
     """Return an expression with the words around it that an encoder reads."""
     start = max(0, reading.start - _BEFORE_CHARS, text.rfind("\n", 0, reading.start) + 1)
     line_end = text.find("\n", reading.end)
     end = min(reading.end + _AFTER_CHARS, len(text) if line_end < 0 else line_end)
-    return Window(text[start:end], reading.start - start, reading.end - start)
+    return TextWindow(text[start:end], reading.start - start, reading.end - start)
 
 
 def _scores(
     text: str,
-    reading: Reading,
-    readings: Sequence[Reading],
+    reading: DateReading,
+    readings: Sequence[DateReading],
     earlier: Sequence[date],
     vector: NDArray[np.float32] | None,
 ) -> NDArray[np.float64]:
@@ -220,7 +220,7 @@ def _scores(
     return features_of(reading, readings, earlier) @ of_features
 
 
-def all_cues(text: str, reading: Reading, earlier: Sequence[date]) -> list[str]:
+def all_cues(text: str, reading: DateReading, earlier: Sequence[date]) -> list[str]:
     """Return the cues of an expression and of the earlier days."""
     return [*cues_of(text, reading), *earlier_cues(reading, earlier)]
 
@@ -229,14 +229,14 @@ def all_cues(text: str, reading: Reading, earlier: Sequence[date]) -> list[str]:
 _LEANING = 12.0
 
 
-def _leaning(reading: Reading, leaning: int) -> NDArray[np.float64]:
+def _leaning(reading: DateReading, leaning: int) -> NDArray[np.float64]:
     """Return what is added to the scores of a question's dates: it names a time to look at, on one side of today."""
     today = reading.expression.today
     against = [first > today if leaning < 0 else last <= today for first, last in reading.candidates]
     return -_LEANING * np.array([0.5, *against], np.float64)
 
 
-def features_of(reading: Reading, readings: Sequence[Reading], earlier: Sequence[date]) -> NDArray[np.float64]:
+def features_of(reading: DateReading, readings: Sequence[DateReading], earlier: Sequence[date]) -> NDArray[np.float64]:
     """Return the features of no date and of each candidate, shape (1 + candidates, features)."""
     today = reading.expression.today
     linked, agreeing = _neighbours(reading, readings)
@@ -278,11 +278,11 @@ def _distance(item: Range, today: date) -> int:
     return min(0, (item[1] - today).days - 1)
 
 
-def _start(reading: Reading) -> int:
+def _start(reading: DateReading) -> int:
     return reading.start
 
 
-def _neighbours(reading: Reading, readings: Sequence[Reading]) -> tuple[date | None, set[Range]]:
+def _neighbours(reading: DateReading, readings: Sequence[DateReading]) -> tuple[date | None, set[Range]]:
     """Return the first day of a date with a year nearby, and the ranges of the expressions right next to it."""
     linked: date | None = None
     agreeing: set[Range] = set()

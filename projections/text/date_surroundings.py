@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from recollect.projections.text.date_patterns import Reading
+from recollect.projections.text.date_patterns import DateReading
 from recollect.projections.text.date_words import DATE_WORDS, UNSPACED, any_of
 from recollect.projections.text.folding import fold
 
@@ -42,7 +42,7 @@ _CAPITALISED = re.compile(r"\A ([^\W\d_]\w+)")
 _NAME_BEFORE = re.compile(r"\b([^\W\d_])\w{1,40} (?:del? |du )?(?:el |le )?\Z")
 
 
-def unshown(text: str, readings: Sequence[Reading]) -> Callable[[int], bool]:
+def unshown(text: str, readings: Sequence[DateReading]) -> Callable[[int], bool]:
     """Return a function that returns whether the expression at a place of `readings` is never shown as a date."""
     is_script = sum(1 for _ in _SPEAKER.finditer(text)) > 1
 
@@ -60,7 +60,7 @@ def unshown(text: str, readings: Sequence[Reading]) -> Callable[[int], bool]:
     return is_unshown
 
 
-def _is_part(text: str, readings: Sequence[Reading], place: int) -> bool:
+def _is_part(text: str, readings: Sequence[DateReading], place: int) -> bool:
     """Return whether an expression touches another one that means something else, or words of dates that none has."""
     reading = readings[place]
     previous = readings[place - 1] if place else None
@@ -80,7 +80,7 @@ def _is_part(text: str, readings: Sequence[Reading], place: int) -> bool:
     return is_rest or rest_after.match(fold(text[reading.end : last])) is not None
 
 
-def _are_joined(text: str, first: Reading, second: Reading) -> bool:
+def _are_joined(text: str, first: DateReading, second: DateReading) -> bool:
     """Return whether two expressions are one: `last week` and `on Friday`; not when they name the same time."""
     is_longer = any((item.candidates[0][1] - item.candidates[0][0]).days > 1 for item in (first, second))
     is_complete = first.kind.startswith(_DAYS) or second.kind.startswith(_DAYS)
@@ -92,7 +92,7 @@ def _are_joined(text: str, first: Reading, second: Reading) -> bool:
     )
 
 
-def _is_weekday_of(text: str, first: Reading, second: Reading) -> bool:
+def _is_weekday_of(text: str, first: DateReading, second: DateReading) -> bool:
     """Return whether an expression is the weekday of the day before it, which may be far away: `the 18th, Sunday`."""
     return (
         second.kind.startswith("weekday")
@@ -128,7 +128,7 @@ def _is_quoted(line: str) -> bool:
     return marks[-1] in _OPENING and not (marks[-1] == "“" and "„" in marks)
 
 
-def _names_event(text: str, reading: Reading) -> bool:
+def _names_event(text: str, reading: DateReading) -> bool:
     """Return whether a day is the name of an event or a place: `May 18th Movement`, `Plaza 25 de Mayo`."""
     language = reading.expression.words.language
     following = _CAPITALISED.match(text[reading.end : reading.end + _AROUND_CHARS])

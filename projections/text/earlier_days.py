@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 
 from recollect.projections.text.calendar_ranges import Range, day_in, days
-from recollect.projections.text.date_patterns import Reading, possible_dates
+from recollect.projections.text.date_patterns import DateReading, possible_dates
 
 #: Returns the days that messages name, the latest last.
 EarlierDays = Callable[[], Sequence[date]]
@@ -33,7 +33,7 @@ def days_named(text: str, sent_at: datetime) -> tuple[date, ...]:
     return tuple(_named(possible_dates(text, sent_at)))
 
 
-def _named(readings: Iterable[Reading]) -> Iterator[date]:
+def _named(readings: Iterable[DateReading]) -> Iterator[date]:
     for reading in readings:
         is_month = all((end - start).days in _MONTH_DAYS for start, end in reading.candidates)
         if is_month or reading.kind.startswith(_NAMING):
@@ -41,14 +41,14 @@ def _named(readings: Iterable[Reading]) -> Iterator[date]:
             yield from (start for start, _ in reading.candidates if abs((start - today).days) <= _DISTANCE_DAYS_MAX)
 
 
-def follow(readings: Sequence[Reading], earlier: Sequence[date]) -> list[tuple[Reading, Sequence[date]]]:
+def follow(readings: Sequence[DateReading], earlier: Sequence[date]) -> list[tuple[DateReading, Sequence[date]]]:
     """Return each expression with the candidates that follow earlier days, and with these days.
 
     Parameters:
         earlier: the days that the messages before named, the latest last.
     """
     named = [*earlier]
-    followed: list[tuple[Reading, Sequence[date]]] = []
+    followed: list[tuple[DateReading, Sequence[date]]] = []
     for reading in readings:
         before = tuple(named[-_DAYS_MAX:])
         followed.append((_with_candidates(reading, before), before))
@@ -56,7 +56,7 @@ def follow(readings: Sequence[Reading], earlier: Sequence[date]) -> list[tuple[R
     return followed
 
 
-def _with_candidates(reading: Reading, earlier: Sequence[date]) -> Reading:
+def _with_candidates(reading: DateReading, earlier: Sequence[date]) -> DateReading:
     """Return an expression with the candidates that follow the earlier days."""
     if not earlier or not reading.kind.startswith(_FOLLOWING) or reading.expression.side is not None:
         return reading
@@ -64,7 +64,7 @@ def _with_candidates(reading: Reading, earlier: Sequence[date]) -> Reading:
     return reading._replace(candidates=tuple(sorted({*reading.candidates, *more})))
 
 
-def _following(reading: Reading, earlier: date) -> Iterator[Range]:
+def _following(reading: DateReading, earlier: date) -> Iterator[Range]:
     """Yield the days of an expression in the month of an earlier day, or in the weeks before and after it."""
     expression = reading.expression
     if reading.kind.startswith("weekday"):
@@ -84,7 +84,7 @@ def follows(start: date, earlier: Sequence[date]) -> bool:
     )
 
 
-def earlier_cues(reading: Reading, earlier: Sequence[date]) -> Iterator[str]:
+def earlier_cues(reading: DateReading, earlier: Sequence[date]) -> Iterator[str]:
     """Yield the cues of earlier days: that there are some, and whether the candidate nearest to today follows them."""
     if not earlier:
         return

@@ -20,9 +20,9 @@ from recollect.events.errors import InvalidInput
 from recollect.jobs.conversation.observer import SHORT_FORM_TOKENS, observe
 from recollect.jobs.conversation.topics import topic_boundaries, topic_changed
 from recollect.jobs.job_settings import ConversationSettings, JobSettings
-from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.jobs.summarising.sentence_content import readable
+from recollect.jobs.summarising.summarised_rows import plain_rows
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.tokens import estimate_tokens
 

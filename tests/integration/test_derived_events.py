@@ -122,7 +122,7 @@ def test_a_forged_through_in_a_log_of_before_does_not_switch_extraction_off(
     memory: Recollect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as older_program:
-        older_program.setattr("recollect.events.backends.staging.THROUGH_TYPES", frozenset[str]())
+        older_program.setattr("recollect.events.backends.staging.CURSOR_EVENT_TYPES", frozenset[str]())
         memory.parts.log.append("a", drafts([message("hello"), event_of("facts.extracted", through=10**9)]))
         memory.parts.log.append("a", [draft(event_of("observations.recorded", through=10**9))])
     memory.parts.read_models.catch_up("a")

@@ -16,7 +16,7 @@ from recollect import Recollect
 from recollect.api.cli.main import app
 from recollect.api.exporters.bundle_files import write_bundle
 from recollect.api.importers.file_import import import_path
-from recollect.api.importers.records import ImportReport
+from recollect.api.importers.imported_records import ImportReport
 from recollect.api.importers.source_files import open_source
 from recollect.api.memory.file_export import export_files, export_lines
 from recollect.api.memory.view_import import import_view

@@ -13,8 +13,8 @@ from support.events import Event, message
 from recollect import AsyncRecollect, Recollect
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput, InvalidNamespace, NotSettled, ProjectionFailed
-from recollect.jobs.queue.settlement import Settlement
-from recollect.jobs.queue.settling import settle
+from recollect.jobs.queue.settle import settle
+from recollect.jobs.queue.settle_result import SettleResult
 from recollect.projections.projector import projector
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -114,7 +114,7 @@ def test_a_settlement_says_what_is_left_when_the_time_is_over(memory: Recollect)
     settled = memory.settle("a", timeout_seconds=60)
     assert (settled.is_settled, settled.missing, settled.model) == (True, (), "ready")
     assert settled.version == memory.parts.log.head("a").version > 3
-    assert Settlement.from_json(settled.as_json()) == settled
+    assert SettleResult.from_json(settled.as_json()) == settled
     with pytest.raises(InvalidInput, match="timeout_seconds: "):
         memory.settle("a", timeout_seconds=-1)
 

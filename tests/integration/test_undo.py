@@ -81,7 +81,7 @@ def _correction(id: str, value: str) -> Event:
     return event_of("fact.corrected", **named, object=value, corrects=id)
 
 
-def _care(kind: str, id: str) -> Event:
+def _edit(kind: str, id: str) -> Event:
     return event_of(kind, memory_id=id)
 
 
@@ -105,10 +105,10 @@ def _relationship(target: str) -> Event:
     return event_of("relationship.stated", causation_id="boss", source="Ann", type="boss", target=target)
 
 
-_CARE = ["memory.pinned", "memory.unpinned", "memory.ended", "memory.invalidated", "memory.forgotten"]
+_EDIT_TYPES = ["memory.pinned", "memory.unpinned", "memory.ended", "memory.invalidated", "memory.forgotten"]
 _VALUES = st.sampled_from(["Faro", "Porto", "Lisbon", "tea", "cake", "short", "Rex"])
 _EDITS = st.one_of(
-    st.builds(_care, st.sampled_from(_CARE), st.sampled_from(_MEMORIES)),
+    st.builds(_edit, st.sampled_from(_EDIT_TYPES), st.sampled_from(_MEMORIES)),
     st.builds(_correction, st.sampled_from(_FACTS), _VALUES),
     st.builds(_topic_correction, st.sampled_from(["lives in", "likes"]), _VALUES),
     st.builds(_retraction, st.sampled_from(_FACTS)),

@@ -14,7 +14,7 @@ from support.foreign_words import CARRIERS, STATEMENTS
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.catalogue.knowledge_events import SAYS
-from recollect.jobs.extraction.conversation_state import Conversation
+from recollect.jobs.extraction.conversation_state import ConversationState
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, extract_by_rules
 from recollect.projections.queries.knowledge_queries import PriorStatement
 
@@ -55,7 +55,7 @@ def _facts(memory: Recollect, namespace: str) -> dict[str, str]:
 
 def _read(text: str, speaker: str = "Ann") -> list[ExtractedItem]:
     """Return what the rules read of a speaker in a message."""
-    conversation = Conversation()
+    conversation = ConversationState()
     own = conversation.outside_of_play(text)
     message = IncomingMessage("m", "s", speaker, own, _AT, is_assistant=False)
     job = PriorStatement(session_id="s0", speaker=speaker, subject=speaker, predicate="works at", object="Siemens")
@@ -313,7 +313,7 @@ def test_a_friend_who_becomes_more_is_one_person(memory: Recollect) -> None:
 
 
 def test_words_to_another_participant_are_no_rule_for_the_assistant() -> None:
-    conversation = Conversation()
+    conversation = ConversationState()
     conversation.has_assistant = True
     for name in ("Leo", "Mina"):
         conversation.join(name)

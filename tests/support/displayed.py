@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from recollect.jobs.extraction.conversation_state import Conversation
+from recollect.jobs.extraction.conversation_state import ConversationState
 from recollect.jobs.extraction.extraction_job import FACT_CONFIDENCE_MIN
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.statements import Embed
@@ -17,7 +17,7 @@ _SAID_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 def displayed(*messages: str, speaker: str = "Ann", embed: Embed | None = None, to_assistant: bool = True) -> list[str]:
     """Return the facts, preferences and relationships of messages as memory displays them."""
     before: list[PriorStatement] = []
-    conversation = Conversation()
+    conversation = ConversationState()
     conversation.has_assistant = to_assistant
     lines: list[str] = []
     for number, text in enumerate(messages):

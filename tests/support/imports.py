@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.api.importers.file_import import import_path
-from recollect.api.importers.records import ImportReport
+from recollect.api.importers.imported_records import ImportReport
 from recollect.api.settings import Settings
 from recollect.events.envelope import RecordedEvent
 from recollect.events.integrity.log_identity import open_log_of_folder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from recollect.events.envelope import EventDraft
-from recollect.jobs.derivation import derived_events
-from recollect.jobs.derivation.derived_events import Summary
+from recollect.jobs.derivation import event_drafts
+from recollect.jobs.derivation.event_drafts import SummaryDraft
 from recollect.projections.queries.queried_episodes import EpisodeRow
 
 _TURNS = [
@@ -33,24 +33,24 @@ _TURNS = [
         occurred_at_us=3_000_000,
     ),
 ]
-_SUMMARY = Summary("Ann moved.", 3, 10)
+_SUMMARY = SummaryDraft("Ann moved.", 3, 10)
 
 _DRAFTS: dict[str, EventDraft] = {
-    "facts.extracted": derived_events.facts_extracted(
+    "facts.extracted": event_drafts.facts_extracted(
         "e2", 3_000_000, source_events=["e1"], through=2, extractor="rules", items={}
     ),
-    "episodes.compressed": derived_events.episodes_compressed(_TURNS, _SUMMARY, expires_after_us=1_000_000),
-    "episode.distilled": derived_events.episode_distilled(_TURNS[0], _SUMMARY),
-    "conversation.compacted": derived_events.conversation_compacted("s", _TURNS, _SUMMARY),
-    "episodes.expired": derived_events.episodes_expired(["e1", "e2"], 5_000_000),
-    "memory.status_changed": derived_events.memory_stale("f1", "over the cap", 5_000_000),
-    "facts.decayed": derived_events.facts_decayed({"f1": 0.5, "f2": 0.25}, 5_000_000),
-    "memories.merged": derived_events.memories_merged("f1", ["f2", "f3"], 0.97, 5_000_000),
-    "observations.recorded": derived_events.observations_recorded("s", _TURNS, ["Ann moved."]),
-    "observations.reflected": derived_events.observations_reflected(
+    "episodes.compressed": event_drafts.episodes_compressed(_TURNS, _SUMMARY, expires_after_us=1_000_000),
+    "episode.distilled": event_drafts.episode_distilled(_TURNS[0], _SUMMARY),
+    "conversation.compacted": event_drafts.conversation_compacted("s", _TURNS, _SUMMARY),
+    "episodes.expired": event_drafts.episodes_expired(["e1", "e2"], 5_000_000),
+    "memory.status_changed": event_drafts.memory_stale("f1", "over the cap", 5_000_000),
+    "facts.decayed": event_drafts.facts_decayed({"f1": 0.5, "f2": 0.25}, 5_000_000),
+    "memories.merged": event_drafts.memories_merged("f1", ["f2", "f3"], 0.97, 5_000_000),
+    "observations.recorded": event_drafts.observations_recorded("s", _TURNS, ["Ann moved."]),
+    "observations.reflected": event_drafts.observations_reflected(
         "s", ["Ann moved."], source_events=["o1", "o2"], occurred_at_us=5_000_000
     ),
-    "turns.summarised": derived_events.turns_summarised(_TURNS, ["Ann moved.", "Good."]),
+    "turns.summarised": event_drafts.turns_summarised(_TURNS, ["Ann moved.", "Good."]),
 }
 _IDS = {
     "facts.extracted": "extract:ac0f09c0f8bf5e7a4b063d863255f16d",

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from recollect.projections.text.date_patterns import Reading, possible_dates
+from recollect.projections.text.date_patterns import DateReading, possible_dates
 from recollect.projections.text.earlier_days import days_named, earlier_cues, follow
 
 _SAID = datetime(2026, 3, 14, 10, tzinfo=UTC)
@@ -45,7 +45,7 @@ def test_what_says_its_month_follows_nothing() -> None:
 
 
 def test_days_of_the_same_message_are_followed_too() -> None:
-    readings: list[Reading] = [
+    readings: list[DateReading] = [
         reading for reading, _ in follow(possible_dates("out on 8 June, then Lecce on the 10th", _SAID), ())
     ]
     assert date(2026, 6, 10) in {start for start, _ in readings[1].candidates}

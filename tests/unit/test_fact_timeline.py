@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.projections.projector.fact_timeline import Kind, Span, Statement, timeline
+from recollect.projections.projector.fact_timeline import DatedStatement, Kind, ValidSpan, timeline
 
 
 def statement(
     number: int, kind: Kind = "state", value: str | None = "Porto", *, at: int | None = None, assistant: bool = False
-) -> Statement:
-    return Statement(
+) -> DatedStatement:
+    return DatedStatement(
         id=f"e{number}",
         kind=kind,
         value=value,
@@ -25,18 +25,18 @@ def statement(
     )
 
 
-def by_model(one: Statement) -> Statement:
+def by_model(one: DatedStatement) -> DatedStatement:
     return one._replace(id=f"llm:{one.id}")
 
 
-def shown(spans: list[Span]) -> list[tuple[str, str, int, int | None]]:
+def shown(spans: list[ValidSpan]) -> list[tuple[str, str, int, int | None]]:
     return [(span.value, span.status, span.start_us, span.end_us) for span in spans]
 
 
 @st.composite
-def _lives(draw: st.DrawFn) -> list[Statement]:
+def _lives(draw: st.DrawFn) -> list[DatedStatement]:
     kinds: list[Kind] = ["state", "state", "state", "state", "past", "correct", "end", "retract"]
-    life: list[Statement] = []
+    life: list[DatedStatement] = []
     for number in range(draw(st.integers(1, 12))):
         kind = draw(st.sampled_from(kinds))
         assistant = kind == "state" and draw(st.integers(0, 4)) == 0
@@ -45,13 +45,13 @@ def _lives(draw: st.DrawFn) -> list[Statement]:
 
 
 @given(life=_lives(), data=st.data())
-def test_the_order_of_arrival_changes_nothing(life: list[Statement], data: st.DataObject) -> None:
+def test_the_order_of_arrival_changes_nothing(life: list[DatedStatement], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(life))
     assert shown(timeline(shuffled)) == shown(timeline(life))
 
 
 @given(life=_lives())
-def test_one_value_is_active_and_the_others_end_before_it_begins(life: list[Statement]) -> None:
+def test_one_value_is_active_and_the_others_end_before_it_begins(life: list[DatedStatement]) -> None:
     spans = timeline(life)
     active = [span for span in spans if span.status == "active"]
     assert len(active) <= 1
@@ -63,20 +63,20 @@ def test_one_value_is_active_and_the_others_end_before_it_begins(life: list[Stat
 
 
 @given(life=_lives())
-def test_the_newest_statement_of_a_person_holds(life: list[Statement]) -> None:
+def test_the_newest_statement_of_a_person_holds(life: list[DatedStatement]) -> None:
     life = [*life, statement(99, value="Braga")]
     assert [(span.value, span.start_us) for span in timeline(life) if span.status == "active"] == [("Braga", 99)]
 
 
 @given(life=_lives(), at=st.integers(0, 12))
-def test_a_statement_before_a_correction_never_overrides_it(life: list[Statement], at: int) -> None:
+def test_a_statement_before_a_correction_never_overrides_it(life: list[DatedStatement], at: int) -> None:
     life = [*(one for one in life if one.at_us < 12), statement(50, "correct", "Braga", at=12)]
     again = [*life, statement(60, value="Lisbon", at=min(at, 11))]
     assert [span.value for span in timeline(again) if span.status == "active"] == ["Braga"]
 
 
 @given(life=_lives())
-def test_the_assistant_never_replaces_the_words_of_a_person(life: list[Statement]) -> None:
+def test_the_assistant_never_replaces_the_words_of_a_person(life: list[DatedStatement]) -> None:
     people = [one for one in life if not (one.is_assistant and one.kind == "state")]
     active = {span.value for span in timeline(people) if span.status == "active"}
     if active:
@@ -93,7 +93,7 @@ def test_a_return_is_a_span_of_its_own() -> None:
 
 
 @given(life=_lives(), data=st.data())
-def test_what_a_model_reads_replaces_and_ends_nothing(life: list[Statement], data: st.DataObject) -> None:
+def test_what_a_model_reads_replaces_and_ends_nothing(life: list[DatedStatement], data: st.DataObject) -> None:
     read = [by_model(one) for one in life if one.kind == "state" and data.draw(st.booleans())]
     apart = [one._replace(id=f"m{one.key}", key=one.key + 100, value="Braga") for one in read]
     with_model = timeline([*life, *(by_model(one) for one in apart)])

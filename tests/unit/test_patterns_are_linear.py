@@ -45,9 +45,9 @@ from recollect.jobs.extraction.message_kinds import is_pasted, is_role_play
 from recollect.jobs.extraction.people import people
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
 from recollect.jobs.extraction.rules import rules
-from recollect.jobs.extraction.sentences import sentences
-from recollect.jobs.summarising.episode_rows import plain_rows
+from recollect.jobs.extraction.spoken_sentences import sentences
 from recollect.jobs.summarising.extractive import summarise
+from recollect.jobs.summarising.summarised_rows import plain_rows
 from recollect.projections.embeddings.passages import passages
 from recollect.projections.projector.predicates import canonical
 from recollect.projections.queries.queried_episodes import SpokenText

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from recollect.jobs.summarising.episode_rows import plain_rows
 from recollect.jobs.summarising.extractive import summarise
 from recollect.jobs.summarising.sentence_content import content, readable, without_code
+from recollect.jobs.summarising.summarised_rows import plain_rows
 
 
 @pytest.mark.parametrize(

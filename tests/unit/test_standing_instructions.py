@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.jobs.extraction.message_kinds import is_pasted
-from recollect.jobs.extraction.sentences import sentences
+from recollect.jobs.extraction.spoken_sentences import sentences
 from recollect.jobs.extraction.standing_instructions import StandingInstruction, find_instruction, instruction_of
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.jobs.extraction.rule_extractor import IncomingMessage, extract_by_rules
-from recollect.jobs.extraction.sentences import sentences
+from recollect.jobs.extraction.spoken_sentences import sentences
 from recollect.jobs.extraction.statement_reader import read_clauses
-from recollect.jobs.extraction.statement_salience import Place, salience
+from recollect.jobs.extraction.statement_salience import SentencePlace, salience
 from recollect.jobs.extraction.statements import SALIENCE_MIN, Statement, of_message, read_sentences
 
 
@@ -84,5 +84,5 @@ def test_each_statement_is_worth_keeping_and_made_of_words_of_the_message(text: 
 @given(st.text(min_size=1, max_size=200), st.integers(0, 20), st.booleans())
 def test_the_probabilities_of_the_salience_add_up_to_one(text: str, number: int, is_first: bool) -> None:
     if read := read_clauses(text, to_assistant=True):
-        found = salience(read, Place(text, number, number + 1, begins=is_first, ends=True))
+        found = salience(read, SentencePlace(text, number, number + 1, begins=is_first, ends=True))
         assert abs(sum(found) - 1) < 1e-6

@@ -20,7 +20,7 @@ from recollect.api.access.callers import Caller, Extent, Right
 from recollect.api.http.request_observer import ROUTE
 from recollect.api.http.routes.problems import status_of
 from recollect.events.errors import RecollectError, TooManyRequests, Unauthenticated
-from recollect.jobs.derivation.foreground import Foreground
+from recollect.jobs.derivation.request_activity import RequestActivity
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 PlainEndpoint = Callable[[Request], Awaitable[Response]]
@@ -41,7 +41,7 @@ def allow(
         extent: what the route is about; see `callers.Extent`.
         cost: how many requests it counts as in the rate of the caller.
         audited: whether each call is a line of the audit log.
-        live: whether a user waits for the answer; see `jobs.derivation.foreground`.
+        live: whether a user waits for the answer; see `jobs.derivation.request_activity`.
     """
     right = Right(scopes=frozenset(scopes), extent=extent, cost=cost, is_audited=audited, is_live=live)
 
@@ -150,7 +150,7 @@ class _Guard:
         self._access: AccessControl = scope["app"].state.access
         self._arrival = _arrival(scope)
         self._caller: Caller | None = None
-        self._foreground: Foreground | None = scope["app"].state.foreground if right.is_live else None
+        self._request_activity: RequestActivity | None = scope["app"].state.request_activity if right.is_live else None
 
     async def __aenter__(self) -> _Guard:
         self._scope[ROUTE] = self._path
@@ -163,13 +163,13 @@ class _Guard:
                 self._record(status_of(error))
             raise
         self._scope[_CALLER] = self._caller
-        if self._foreground is not None:
-            self._foreground.begin()
+        if self._request_activity is not None:
+            self._request_activity.begin()
         return self
 
     async def __aexit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
-        if self._foreground is not None:
-            self._foreground.end()
+        if self._request_activity is not None:
+            self._request_activity.end()
         if isinstance(error, RecollectError):
             self.status = status_of(error)
         elif error is not None:

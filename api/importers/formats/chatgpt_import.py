@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match, has_signs
-from recollect.api.importers.json_records import read_json_items
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
     Failed,
+    ImportedConversation,
     ReadOptions,
     Record,
     Skipped,
@@ -25,8 +23,10 @@ from recollect.api.importers.records import (
     message,
     short_hash,
 )
+from recollect.api.importers.imported_statements import imported_fact, note, statement
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, note, statement
 
 #: One file until 2025, numbered shards from 2026 on.
 _CONVERSATIONS = re.compile(r"conversations(?:-\d{1,6})?\.json")
@@ -61,7 +61,7 @@ def _conversation(fields: dict[str, Any], options: ReadOptions) -> Iterator[Reco
     id = as_text(fields.get("conversation_id")) or as_text(fields.get("id"))
     if not id:
         id = short_hash(as_text(fields.get("title")), as_text(fields.get("create_time")), *mapping)
-    conversation = Conversation(
+    conversation = ImportedConversation(
         id=id, title=as_name(fields.get("title")), started_at=as_moment(fields.get("create_time"))
     )
     current = as_text(fields.get("current_node"))
@@ -83,7 +83,7 @@ def _last_leaf(mapping: dict[str, Any]) -> str | None:
 
 
 def _message(
-    conversation: Conversation, node_id: str, fields: dict[str, Any], options: ReadOptions
+    conversation: ImportedConversation, node_id: str, fields: dict[str, Any], options: ReadOptions
 ) -> Iterator[Record]:
     """Yield the records of one message."""
     metadata, content = as_object(fields.get("metadata")), as_object(fields.get("content"))

@@ -6,13 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match, has_signs
-from recollect.api.importers.json_elements import JsonPath
-from recollect.api.importers.json_records import read_json_items
-from recollect.api.importers.markdown_notes import note_facts
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
     Failed,
+    ImportedConversation,
     ReadOptions,
     Record,
     Skipped,
@@ -26,6 +22,10 @@ from recollect.api.importers.records import (
     message,
     short_hash,
 )
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_elements import JsonPath
+from recollect.api.importers.json_records import read_json_items
+from recollect.api.importers.markdown_notes import note_facts
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 
@@ -83,7 +83,7 @@ def _conversation(fields: dict[str, Any], options: ReadOptions) -> Iterator[Reco
     messages = [as_object(entry) for entry in as_list(fields["chat_messages"])]
     if not id:
         raise InvalidInput("the conversation has no uuid", field="uuid")
-    conversation = Conversation(
+    conversation = ImportedConversation(
         id=id, title=as_name(fields.get("name")), started_at=as_moment(fields.get("created_at"))
     )
     kept = _branch(messages)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from recollect.api.importers.batches import ImportResult, append_all
+from recollect.api.importers.imported_records import ExactEvent, ReadOptions, Record
 from recollect.api.importers.importer import Importer, Match, has_signs
 from recollect.api.importers.json_records import read_json_lines
-from recollect.api.importers.records import ExactEvent, ReadOptions, Record
 from recollect.api.importers.source_files import SourceFiles
 from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog

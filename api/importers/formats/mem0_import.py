@@ -10,10 +10,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match, has_signs
-from recollect.api.importers.json_records import read_json_items
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
+    ImportedConversation,
     ReadOptions,
     Record,
     Skipped,
@@ -25,8 +23,10 @@ from recollect.api.importers.records import (
     message,
     short_hash,
 )
+from recollect.api.importers.imported_statements import imported_fact, note, statement
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, note, statement
 from recollect.events.errors import InvalidInput
 
 #: The containers of memories: a list, or an object with one of these lists.
@@ -131,7 +131,7 @@ def _message(row: tuple[Any, ...], options: ReadOptions) -> Record:
     id, scope, role, content, name, occurred_at = row
     is_user = role == "user"
     return message(
-        Conversation(id=as_text(scope) or "messages"),
+        ImportedConversation(id=as_text(scope) or "messages"),
         as_text(id),
         role="user" if is_user else "assistant",
         text=as_text(content),

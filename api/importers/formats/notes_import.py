@@ -12,11 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match
-from recollect.api.importers.markdown_notes import note_facts, note_lines, split_front_matter, split_title, topic_of
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
     Failed,
+    ImportedConversation,
     ImportedEvent,
     ReadOptions,
     Record,
@@ -27,6 +25,8 @@ from recollect.api.importers.records import (
     knowledge,
     short_hash,
 )
+from recollect.api.importers.importer import Importer, Match
+from recollect.api.importers.markdown_notes import note_facts, note_lines, split_front_matter, split_title, topic_of
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 
@@ -110,7 +110,7 @@ def _daily(text: str, name: str, match: re.Match[str]) -> Iterator[Record]:
     """Yield the lines of a daily note, at the times that they or their headings name."""
     day = datetime.fromisoformat(match["date"]).replace(tzinfo=UTC)
     slug = (match["slug"] or "").replace("-", " ")
-    conversation = Conversation(id=PurePosixPath(name).stem, title=slug or match["date"], started_at=day)
+    conversation = ImportedConversation(id=PurePosixPath(name).stem, title=slug or match["date"], started_at=day)
     for headings, line in note_lines(text):
         own_time = time = _TIME.search(line)
         topics: list[str] = []

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from recollect.events.local_time import fixed_zone, local_time, zone_label
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.queried_episodes import NamedDate
-from recollect.projections.text.date_reading import SURE, Candidate, read_dates
+from recollect.projections.text.date_reading import SURE, DateCandidate, read_dates
 from recollect.projections.text.prompt_fence import single_line
 
 #: Characters of a text that are read for dates, and dates that are shown in one line.
@@ -141,7 +141,7 @@ def _named_insertions(text: str, sent_at: datetime, named: Sequence[NamedDate]) 
             continue
         start, end = (local_time(at_us, sent_at.tzinfo or UTC) for at_us in (dates[0].start_us, dates[0].end_us))
         for end_of_words in _ends_of(words, text[:_TEXT_CHARS_MAX]):
-            yield from _insertion(text, end_of_words, words, Candidate(start, end, dates[0].probability), sent_at)
+            yield from _insertion(text, end_of_words, words, DateCandidate(start, end, dates[0].probability), sent_at)
 
 
 def _ends_of(words: str, text: str) -> Iterator[int]:
@@ -176,19 +176,19 @@ def _read_insertions(text: str, sent_at: datetime) -> tuple[tuple[int, str], ...
     return insertions
 
 
-def _insertion(text: str, end: int, words: str, date: Candidate, sent_at: datetime) -> Iterator[tuple[int, str]]:
+def _insertion(text: str, end: int, words: str, date: DateCandidate, sent_at: datetime) -> Iterator[tuple[int, str]]:
     """Yield where and what is written of a date whose words end at `end`, unless they say it themselves."""
     if f"{date.start.year:04}" not in words and not _is_today(date, sent_at):
         # `Tuesday's` is one word.
         yield end + 2 * text.startswith(("'s", "’s"), end), _range(date)
 
 
-def _is_today(date: Candidate, sent_at: datetime) -> bool:
+def _is_today(date: DateCandidate, sent_at: datetime) -> bool:
     """Return whether a date is the day of its message, which is shown before the message anyway."""
     return date.end - date.start <= timedelta(days=1) and date.start <= sent_at < date.end
 
 
-def _range(date: Candidate) -> str:
+def _range(date: DateCandidate) -> str:
     """Return a day, a month, a year, or the first and the last day of another range."""
     start, last = date.start, date.end - timedelta(days=1)
     if start.date() == last.date():

@@ -7,11 +7,9 @@ from datetime import UTC
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match, has_signs
-from recollect.api.importers.json_records import read_json_items
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
     Failed,
+    ImportedConversation,
     ReadOptions,
     Record,
     Skipped,
@@ -23,6 +21,8 @@ from recollect.api.importers.records import (
     json_of,
     message,
 )
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 
@@ -91,8 +91,8 @@ def _embeds(fields: dict[str, Any]) -> str:
     return "\n".join(as_text(embed.get(name)) for embed in embeds for name in ("title", "description")).strip()
 
 
-def _conversation(id: str, name: str, day: str) -> Conversation:
-    return Conversation(id=f"{id or name or 'channel'}:{day}", title=as_name(name))
+def _conversation(id: str, name: str, day: str) -> ImportedConversation:
+    return ImportedConversation(id=f"{id or name or 'channel'}:{day}", title=as_name(name))
 
 
 def _package_channel(files: SourceFiles, name: str, options: ReadOptions) -> Iterator[Record]:

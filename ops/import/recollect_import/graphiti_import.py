@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match, has_signs
-from recollect.api.importers.json_records import read_json_lines
-from recollect.api.importers.records import (
+from recollect.api.importers.imported_records import (
     IMPORTED_CONFIDENCE,
-    Conversation,
+    ImportedConversation,
     ReadOptions,
     Record,
     Skipped,
@@ -21,8 +19,10 @@ from recollect.api.importers.records import (
     message,
     short_hash,
 )
+from recollect.api.importers.imported_statements import imported_fact, note, statement
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_lines
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, note, statement
 from recollect.events.errors import InvalidInput
 
 
@@ -89,7 +89,9 @@ def _episode(fields: dict[str, Any]) -> Record:
     group = as_text(fields.get("group_id")) or "graphiti"
     occurred_at = as_moment(fields.get("valid_at")) or as_moment(fields.get("created_at"))
     return message(
-        Conversation(id=f"{group}:{occurred_at.date().isoformat()}" if occurred_at else group, title=as_name(group)),
+        ImportedConversation(
+            id=f"{group}:{occurred_at.date().isoformat()}" if occurred_at else group, title=as_name(group)
+        ),
         as_text(fields.get("uuid")) or short_hash(text),
         role=role,
         name=as_name(speaker) if is_said and role == "user" and speaker.casefold() != "user" else None,

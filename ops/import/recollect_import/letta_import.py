@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match, has_signs
-from recollect.api.importers.markdown_notes import note_facts
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
     Failed,
+    ImportedConversation,
     ReadOptions,
     Record,
     Skipped,
@@ -24,6 +22,8 @@ from recollect.api.importers.records import (
     message,
     short_hash,
 )
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.markdown_notes import note_facts
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 
@@ -79,7 +79,7 @@ def _agent(where: str, agent: Any, options: ReadOptions) -> Iterator[Record]:
     """Yield the messages of an agent."""
     fields = as_object(agent)
     name = as_name(fields.get("name"))
-    conversation = Conversation(
+    conversation = ImportedConversation(
         id=as_text(fields.get("id")) or name or where, title=name, started_at=as_moment(fields.get("created_at"))
     )
     for number, entry in enumerate(as_list(fields.get("messages"))):
@@ -89,7 +89,7 @@ def _agent(where: str, agent: Any, options: ReadOptions) -> Iterator[Record]:
         )
 
 
-def _message(conversation: Conversation, number: int, fields: dict[str, Any], options: ReadOptions) -> Record:
+def _message(conversation: ImportedConversation, number: int, fields: dict[str, Any], options: ReadOptions) -> Record:
     role = as_text(fields["role"])
     text = _said(fields) if role == "assistant" else _text(fields)
     if role not in ("user", "assistant") or not text:

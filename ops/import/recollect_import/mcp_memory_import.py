@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from recollect.api.importers.importer import Importer, Match, has_signs
-from recollect.api.importers.json_records import read_json_lines
-from recollect.api.importers.records import (
+from recollect.api.importers.imported_records import (
     IMPORTED_CONFIDENCE,
     ReadOptions,
     Record,
@@ -18,8 +16,10 @@ from recollect.api.importers.records import (
     knowledge,
     short_hash,
 )
+from recollect.api.importers.imported_statements import imported_fact, note, statement
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_records import read_json_lines
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact, note, statement
 from recollect.events.catalogue import EntityType
 from recollect.events.errors import InvalidInput
 

@@ -12,9 +12,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match
-from recollect.api.importers.markdown_notes import split_front_matter
-from recollect.api.importers.records import (
+from recollect.api.importers.imported_records import (
     IMPORTED_CONFIDENCE,
     Failed,
     ReadOptions,
@@ -29,8 +27,10 @@ from recollect.api.importers.records import (
     knowledge,
     short_hash,
 )
+from recollect.api.importers.imported_statements import imported_fact
+from recollect.api.importers.importer import Importer, Match
+from recollect.api.importers.markdown_notes import split_front_matter
 from recollect.api.importers.source_files import SourceFiles
-from recollect.api.importers.statements import imported_fact
 
 #: Files that list or describe the others.
 _LISTINGS = frozenset({"index.md", "log.md"})

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match
-from recollect.api.importers.json_records import read_json_items
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
     Failed,
+    ImportedConversation,
     ReadOptions,
     Record,
     Skipped,
@@ -24,6 +22,8 @@ from recollect.api.importers.records import (
     json_of,
     message,
 )
+from recollect.api.importers.importer import Importer, Match
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 
@@ -43,7 +43,7 @@ def _read(files: SourceFiles, _: ReadOptions) -> Iterator[Record]:
     for name in days:
         path = PurePosixPath(name)
         channel = path.parent.name or "channel"
-        conversation = Conversation(id=f"{channel}/{path.stem}", title=f"#{channel}")
+        conversation = ImportedConversation(id=f"{channel}/{path.stem}", title=f"#{channel}")
         yield from read_json_items(
             files,
             name,
@@ -68,7 +68,7 @@ def _users(files: SourceFiles) -> dict[str, str]:
     return users
 
 
-def _message(fields: dict[str, Any], conversation: Conversation, users: dict[str, str]) -> Record:
+def _message(fields: dict[str, Any], conversation: ImportedConversation, users: dict[str, str]) -> Record:
     subtype = as_text(fields.get("subtype"))
     if fields.get("type") != "message" or subtype not in _WRITTEN:
         return Skipped(reason="service message")

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
 
-from recollect.api.importers.importer import Importer, Match, has_signs
-from recollect.api.importers.json_elements import JsonPath
-from recollect.api.importers.json_records import read_json_items
-from recollect.api.importers.records import (
-    Conversation,
+from recollect.api.importers.imported_records import (
     Failed,
+    ImportedConversation,
     ReadOptions,
     Record,
     Skipped,
@@ -23,6 +20,9 @@ from recollect.api.importers.records import (
     as_text,
     message,
 )
+from recollect.api.importers.importer import Importer, Match, has_signs
+from recollect.api.importers.json_elements import JsonPath
+from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 
@@ -96,7 +96,7 @@ def _message(fields: dict[str, Any], chat: _Chat, options: ReadOptions) -> Recor
     text = _text(fields)
     name = as_name(fields.get("from")) or as_name(sender)
     return message(
-        Conversation(
+        ImportedConversation(
             id=f"{id}:{occurred_at.astimezone(UTC).date().isoformat()}", title=as_name(chat.fields.get("name"))
         ),
         as_text(fields.get("id")),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.projections.text.calendar_ranges import Range
 from recollect.projections.text.date_patterns import possible_dates
-from recollect.projections.text.date_reading import Window, all_cues, features_of, window_of
+from recollect.projections.text.date_reading import TextWindow, all_cues, features_of, window_of
 from recollect.projections.text.earlier_days import follow
 
 Matrix = NDArray[np.float64]
@@ -30,7 +30,7 @@ class Expression(NamedTuple):
     #: Number of the text, which is held out with all its expressions.
     text: int
     #: The expression with its surroundings, which an encoder reads.
-    window: Window
+    window: TextWindow
     cues: list[str]
     features: Matrix
     #: The probability that each row of the features should have.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from label_files import CHAT_SENTENCE_CHARS_MAX, ChatLabels, chat_labels, chats, is_held_out
 
-from recollect.jobs.extraction.sentences import sentences
+from recollect.jobs.extraction.spoken_sentences import sentences
 from recollect.jobs.extraction.statements import instruction_probability, read_sentences
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.reading_encoder import reading_embed

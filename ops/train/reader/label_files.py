@@ -21,7 +21,7 @@ from typing import Any
 from zlib import crc32
 
 from recollect.jobs.extraction.clauses import Clause, clauses
-from recollect.jobs.extraction.sentences import sentences
+from recollect.jobs.extraction.spoken_sentences import sentences
 from recollect.projections.text.sentences import split_sentences
 
 FOLDER = Path(__file__).parent / "labels"

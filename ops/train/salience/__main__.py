@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.jobs import extraction
-from recollect.jobs.extraction.own_words import own_words
-from recollect.jobs.extraction.sentences import sentences
+from recollect.jobs.extraction.author_text import author_text
+from recollect.jobs.extraction.spoken_sentences import sentences
 from recollect.jobs.extraction.statement_salience import CLASSES, WEIGHTS, inputs_of
 from recollect.jobs.extraction.statements import JOINED_MIN, place_of, read_sentences, says_something, statements
 from recollect.projections.embeddings.embedder import SentenceEmbedder
@@ -71,7 +71,7 @@ def examples(labels: dict[str, dict[str, str]], embed: Embed | None) -> Iterator
             if not (labelled := labels.get(event["id"])):
                 continue
             payload = event["payload"]
-            said = [it.said for it in sentences(own_words(payload["text"], payload.get("name") or "user"))]
+            said = [it.said for it in sentences(author_text(payload["text"], payload.get("name") or "user"))]
             read = read_sentences(said, to_assistant=True, embed=embed)
             for number, parts in enumerate(read):
                 for statement in statements(said[number], parts):

@@ -19,7 +19,7 @@ from recollect.events.errors import InvalidInput
 #: A third party's module: all that a format takes.
 CSV_CHATS = """
 from recollect.api.importers.importer import Importer, Match
-from recollect.api.importers.records import Conversation, message
+from recollect.api.importers.imported_records import Conversation, message
 
 
 def match(files):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support import exports
 
 from recollect.api.importers.file_import import import_path
+from recollect.api.importers.imported_records import ImportReport, ReadOptions
 from recollect.api.importers.importer import importers
-from recollect.api.importers.records import ImportReport, ReadOptions
 from recollect.api.importers.source_files import open_source
 from recollect.api.settings import Settings
 from recollect.events.errors import InvalidInput

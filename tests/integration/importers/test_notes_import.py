@@ -6,7 +6,7 @@ import pytest
 from support.exports import write_folder
 from support.imports import events, facts, run
 
-from recollect.api.importers.statements import statement
+from recollect.api.importers.imported_statements import statement
 from recollect.api.settings import Settings
 
 KIRA = {

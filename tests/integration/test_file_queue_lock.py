@@ -12,13 +12,13 @@ import pytest
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.errors import StorageError
-from recollect.events.storage.turn_lock import TurnLock
+from recollect.events.storage.file_queue_lock import FileQueueLock
 
 _HOLD = """
 import sys
 from pathlib import Path
-from recollect.events.storage.turn_lock import TurnLock
-with TurnLock(Path(sys.argv[1])).locked():
+from recollect.events.storage.file_queue_lock import FileQueueLock
+with FileQueueLock(Path(sys.argv[1])).locked():
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -51,7 +51,7 @@ def started(program: str, *arguments: str | Path) -> subprocess.Popen[str]:
 
 
 def test_a_turn_begins_when_that_of_another_process_ends(tmp_path: Path) -> None:
-    turn = TurnLock(tmp_path / "log.lock")
+    turn = FileQueueLock(tmp_path / "log.lock")
     with started(_HOLD, tmp_path / "log.lock") as process:
         held = threading.Event()
 
@@ -71,12 +71,12 @@ def test_a_killed_process_leaves_its_turn(tmp_path: Path) -> None:
     with started(_HOLD, tmp_path / "log.lock") as process:
         process.kill()
         process.wait()
-        with TurnLock(tmp_path / "log.lock").locked():
+        with FileQueueLock(tmp_path / "log.lock").locked():
             pass
 
 
 def test_a_stopped_process_is_waited_for_no_longer_than_the_limit_and_then_left_behind(tmp_path: Path) -> None:
-    turn = TurnLock(tmp_path / "log.lock", seconds_max=0.2)
+    turn = FileQueueLock(tmp_path / "log.lock", seconds_max=0.2)
     with started(_HOLD, tmp_path / "log.lock") as process:
         process.send_signal(signal.SIGSTOP)
         for _ in range(3):
@@ -87,11 +87,11 @@ def test_a_stopped_process_is_waited_for_no_longer_than_the_limit_and_then_left_
         # The late wait gets the turn meanwhile, and gives it back at once.
         for _ in range(3):
             with turn.locked(), pytest.raises(StorageError):
-                TurnLock(tmp_path / "log.lock", seconds_max=0.05).locked().__enter__()
+                FileQueueLock(tmp_path / "log.lock", seconds_max=0.05).locked().__enter__()
 
 
 def test_a_folder_without_a_lock_file_needs_no_turns(tmp_path: Path) -> None:
-    with TurnLock(tmp_path / "missing" / "log.lock").locked():
+    with FileQueueLock(tmp_path / "missing" / "log.lock").locked():
         assert not (tmp_path / "missing").exists()
 
 

@@ -11,7 +11,7 @@ from support.events import message_draft
 
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.jobs.queue.backlog import BacklogMonitor
-from recollect.jobs.queue.settled_states import SETTLED_FILE
+from recollect.jobs.queue.caught_up_heads import CAUGHT_UP_FILE
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.layout import namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
@@ -73,6 +73,6 @@ def test_another_model_opens_all_and_a_loading_one_none(start: Start, embedder: 
 
 def test_a_damaged_file_is_written_again(start: Start, tmp_path: Path) -> None:
     start()
-    (tmp_path / SETTLED_FILE).write_bytes(b"no database" * 1_000)
+    (tmp_path / CAUGHT_UP_FILE).write_bytes(b"no database" * 1_000)
     assert start() == ([], 3)
     assert start() == ([], 0)

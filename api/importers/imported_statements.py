@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from recollect.api.importers.records import IMPORTED_CONFIDENCE
+from recollect.api.importers.imported_records import IMPORTED_CONFIDENCE
 from recollect.events.limits import NAME_CHARS_MAX
 from recollect.jobs.extraction.name_lexicon import lists_of
 from recollect.projections.projector.predicates import canonical

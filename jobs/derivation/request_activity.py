@@ -1,4 +1,4 @@
-"""Foreground: the requests that a server answers at present, for which background threads pause between their steps.
+"""Request activity: the requests that a server answers now; background threads pause for them between their steps.
 
 All threads of a process share Python's lock. A background thread that computes keeps it from the requests that need it
 for a switch interval each time. A thread that pauses while requests are answered also finds more events at its next
@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.02
 _QUIET_SECONDS = 0.02
 
 
-class Foreground:
+class RequestActivity:
     """The requests of one process that are being answered."""
 
     def __init__(self) -> None:

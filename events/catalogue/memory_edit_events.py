@@ -1,4 +1,4 @@
-"""Care events: a producer pins, ends, invalidates, forgets or rates memories, or a namespace is erased."""
+"""Memory edits: a producer pins, ends, invalidates, forgets or rates memories, or a namespace is erased."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class EventsErased(Envelope):
 #: Events that record an erasure.
 ERASURE_EVENTS: tuple[type[Envelope], ...] = (NamespaceErased, EventsErased)
 
-CARE_EVENTS: tuple[type[Envelope], ...] = (
+MEMORY_EDIT_EVENTS: tuple[type[Envelope], ...] = (
     MemoryPinned,
     MemoryUnpinned,
     MemoryEnded,

@@ -1,4 +1,4 @@
-"""Memory care: unpins, ends and forgets memories, and stores what they are labelled with.
+"""Memory edits: unpins, ends and forgets memories, and stores what they are labelled with.
 
 A forgotten message leaves the read model. What was derived from it alone gets the status `forgotten`, which no list and
 no retrieval returns; what other events state as well loses the forgotten event as a source. Its bytes stay in the log.
@@ -85,7 +85,7 @@ WHERE version < ?2 AND instr(' ' || value || ' ', ?3) > 0
 """
 
 
-class MemoryCare:
+class MemoryEdits:
     """Changes that a producer makes to single memories, in the order of the log."""
 
     def __init__(self, connection: apsw.Connection) -> None:

@@ -1,8 +1,8 @@
-"""Care transfer: pins, endings and retractions of memories that an erasure makes again, applied to the new memories.
+"""Edit transfer: pins, endings and retractions of memories that an erasure makes again, applied to the new memories.
 
 When one message of an extraction is erased, the extraction is erased and made again, and its memories get new ids. The
-care for memories whose own sources stay would be lost: a forgotten fact would come back. So the plan of the erasure
-notes that care, and this job repeats it on the memory with the same content, once that is extracted again.
+edits of memories whose own sources stay would be lost: a forgotten fact would come back. So the plan of the erasure
+notes those edits, and this job repeats them on the memory with the same content, once that is extracted again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from recollect.jobs.derivation.job_context import JobContext
 _LETTERS = ID_LETTERS | {"corrections": "c", "endings": "e"}
 #: The fields that make two extracted items the same memory, besides their sources.
 _CONTENT_FIELDS = ("subject", "predicate", "object", "category", "key", "value", "name", "source", "type", "target")
-#: Types of events that care for one memory, and the field with its id.
-CARE_FIELDS = {
+#: Types of events that edit one memory, and the field with its id.
+EDITED_ID_FIELDS = {
     "memory.pinned": "memory_id",
     "memory.unpinned": "memory_id",
     "memory.ended": "memory_id",
@@ -36,12 +36,12 @@ CARE_FIELDS = {
 }
 #: Fields of these events that are kept: no ids and no texts.
 _KEPT_FIELDS = ("kind", "ended_at", "outcome")
-#: Age at which care whose memory was not extracted again is given up: language models do not repeat themselves.
+#: Age at which an edit whose memory was not extracted again is given up: language models do not repeat themselves.
 _KEPT_US = 7 * DAY_US
 _BATCH = 1_000
 
 
-class Care(NamedTuple):
+class MemoryEdit(NamedTuple):
     """An event that cares for a memory."""
 
     #: The decrypted event.
@@ -62,9 +62,9 @@ def extracted_memories(
                 yield f"{event_id}#{letter}{number}", orjson.dumps(content).decode()
 
 
-def store_care(keys: KeyStore, namespace: str, care: Sequence[Care]) -> None:
-    """Store care durably, without ids and texts, before the events are erased."""
-    if not care:
+def store_edits(keys: KeyStore, namespace: str, edits: Sequence[MemoryEdit]) -> None:
+    """Store edits durably, without ids and texts, before the events are erased."""
+    if not edits:
         return
     rows = [
         (
@@ -75,7 +75,7 @@ def store_care(keys: KeyStore, namespace: str, care: Sequence[Care]) -> None:
             orjson.dumps({name: value for name, value in event.data().items() if name in _KEPT_FIELDS}).decode(),
             event.occurred_at_us,
         )
-        for event, memory in care
+        for event, memory in edits
     ]
     with keys.transaction() as connection:
         connection.executemany(
@@ -85,8 +85,8 @@ def store_care(keys: KeyStore, namespace: str, care: Sequence[Care]) -> None:
         )
 
 
-def transfer_care(context: JobContext, namespace: str, now_us: int) -> int:
-    """Repeat the care for memories that were extracted again; return the number of appended events."""
+def transfer_edits(context: JobContext, namespace: str, now_us: int) -> int:
+    """Repeat the edits of memories that were extracted again; return the number of appended events."""
     keys = context.log.keys
     if keys is None or not context.log.head(namespace).erasure_version:
         return 0
@@ -103,7 +103,7 @@ def transfer_care(context: JobContext, namespace: str, now_us: int) -> int:
     for number, event, fingerprint, type, fields, occurred_us, noted_us in rows:
         memory_id = memory_ids.get(fingerprint)
         if memory_id is not None:
-            payload = {CARE_FIELDS[type]: memory_id, **orjson.loads(fields)}
+            payload = {EDITED_ID_FIELDS[type]: memory_id, **orjson.loads(fields)}
             id, occurred_at = f"care:{event.hex()}:{memory_id}"[:200], datetime_of(occurred_us)
             drafts.append(draft({"id": id, "type": type, "occurred_at": occurred_at, "payload": payload}))
         if memory_id is not None or now_us - noted_us > _KEPT_US:

@@ -23,7 +23,7 @@ except ImportError:  # Windows
     fcntl = None
 
 
-class TurnLock:
+class FileQueueLock:
     """The turns of those who write to one file, threads and processes. SQLite's lock still protects the file.
 
     There are no turns where the lock file cannot be created or locked: on Windows, and on some network disks.

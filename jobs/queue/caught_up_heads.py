@@ -1,4 +1,4 @@
-"""Settled states: the heads up to which the work of namespaces was done, in a file of the data folder.
+"""Caught-up heads: the versions up to which the work of namespaces was done, in a file of the data folder.
 
 Without it, each start of a process opens every namespace once, to see whether something is left: with 100,000
 namespaces that takes minutes. The file is a cache of one machine, as the read models are.
@@ -24,7 +24,7 @@ from recollect.projections.schema.schema import SCHEMA_VERSION
 
 _logger = logging.getLogger(__name__)
 
-SETTLED_FILE = "settled.db"
+CAUGHT_UP_FILE = "settled.db"
 #: Heads whose states are read in one statement.
 _PAGE_HEADS = 1_000
 
@@ -41,7 +41,7 @@ _READ = "SELECT namespace_key, version, basis, model, is_done FROM settled WHERE
 _WRITE = "INSERT OR REPLACE INTO settled (namespace_key, version, basis, model, is_done) VALUES (?, ?, ?, ?, ?)"
 
 
-class SettledState(NamedTuple):
+class CaughtUpHead(NamedTuple):
     """A namespace in which nothing is to project or embed; a NamedTuple, since there is one for each namespace."""
 
     namespace: str
@@ -72,7 +72,7 @@ def _hash(text: str) -> bytes:
     return sha256(text.encode()).digest()[:8]
 
 
-class SettledStates:
+class CaughtUpHeads:
     """The file of a data folder. Safe to use from many threads and processes.
 
     A file that cannot be read or written is left out, since all states can be found by opening the namespaces.
@@ -80,15 +80,15 @@ class SettledStates:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._path = data / SETTLED_FILE
+        self._path = data / CAUGHT_UP_FILE
         self._lock = threading.Lock()
         #: States to write, by namespace.
-        self._new: dict[str, SettledState] = {}
+        self._new: dict[str, CaughtUpHead] = {}
         #: The last namespace whose state was read for the basis: a state is read once.
         self._last_read = ""
         self._read_basis: Basis | None = None
 
-    def stored(self, heads: Iterable[Head], basis: Basis) -> Iterator[tuple[Head, SettledState | None]]:
+    def stored(self, heads: Iterable[Head], basis: Basis) -> Iterator[tuple[Head, CaughtUpHead | None]]:
         """Yield heads with their stored states, once for each head and basis, and later without a state.
 
         A namespace whose vectors were removed has no state.
@@ -106,7 +106,7 @@ class SettledStates:
                 yield head, states.get(head.namespace)
             self._last_read = max(self._last_read, page[-1].namespace)
 
-    def remember(self, state: SettledState) -> None:
+    def remember(self, state: CaughtUpHead) -> None:
         """Store a state with the next `write`."""
         with self._lock:
             self._new[state.namespace] = state
@@ -130,7 +130,7 @@ class SettledStates:
         except StorageError:
             _logger.warning("the states of namespaces cannot be written; the next start opens them", exc_info=True)
 
-    def _page_states(self, heads: Sequence[Head], basis: Basis) -> dict[str, SettledState]:
+    def _page_states(self, heads: Sequence[Head], basis: Basis) -> dict[str, CaughtUpHead]:
         """Return the states of namespaces at their present heads, by namespace."""
         head_of = {bytes.fromhex(folder_name(head.namespace)): head for head in heads}
         statement = _READ.format(", ".join("?" * len(head_of)))
@@ -146,7 +146,7 @@ class SettledStates:
         except StorageError:
             self._path.unlink(missing_ok=True)
             return {}
-        states: dict[str, SettledState] = {}
+        states: dict[str, CaughtUpHead] = {}
         for key, version, read_model, model, is_done in rows:
             head = head_of[key]
             if (
@@ -154,7 +154,7 @@ class SettledStates:
                 and basis.model in (model, b"")
                 and self._has_files(head.namespace, with_vectors=bool(model))
             ):
-                states[head.namespace] = SettledState(head.namespace, version, bool(is_done))
+                states[head.namespace] = CaughtUpHead(head.namespace, version, bool(is_done))
         return states
 
     def _has_files(self, namespace: str, *, with_vectors: bool) -> bool:

@@ -8,11 +8,11 @@ import time
 from dataclasses import replace
 
 from recollect.events.errors import InvalidInput, NotSettled, ProjectionFailed, StillBuilding
-from recollect.jobs.derivation.foreground import Foreground
 from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.derivation.request_activity import RequestActivity
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.registry import LIVE_JOBS
-from recollect.jobs.queue.settlement import Settlement
+from recollect.jobs.queue.settle_result import SettleResult
 
 #: Rounds before the call gives up. A round does all the work that is due, and the next round handles the events that
 #: its jobs appended: three are usual. More are needed only while other processes keep appending.
@@ -42,7 +42,7 @@ def settle(
     *,
     deadline: float = math.inf,
     rounds_max: int = ROUNDS_MAX,
-) -> Settlement:
+) -> SettleResult:
     """Project, embed and run the live jobs of `namespace` until no work is left or `deadline` is over.
 
     Parameters:
@@ -56,7 +56,7 @@ def settle(
             is left after `rounds_max` rounds, or the memory was closed meanwhile. StorageError: the disk failed.
     """
     # The call is a request itself, so it does not pause for others.
-    bounded = replace(context, stop=_StopAt(context.stop, deadline), foreground=Foreground())
+    bounded = replace(context, stop=_StopAt(context.stop, deadline), request_activity=RequestActivity())
     is_settled = _wait_for_model(bounded, deadline) and _run_rounds(
         bounded, backlog, namespace, now_us, rounds_max, deadline
     )
@@ -64,7 +64,7 @@ def settle(
         stopped = context.stop.is_set()
         raise NotSettled(namespace, "the memory is being closed" if stopped else f"{rounds_max} rounds done")
     behind = backlog.namespace_backlog(namespace)
-    return Settlement(
+    return SettleResult(
         namespace=namespace,
         version=context.log.head(namespace).version,
         is_settled=is_settled,

@@ -1,4 +1,4 @@
-"""Settlement: the state of a namespace after settling, with what is missing when its time was over."""
+"""SettleResult: the state of a namespace after settling, with what is missing when its time was over."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settlement:
+class SettleResult:
     """The state of a namespace after settling, with the work that is missing when its time was over."""
 
     namespace: str
@@ -40,7 +40,7 @@ class Settlement:
         return tuple(notes)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the settlement as JSON."""
+        """Return the result as JSON."""
         return {
             "namespace": self.namespace,
             "version": self.version,
@@ -53,8 +53,8 @@ class Settlement:
         }
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Settlement:
-        """Return the settlement that `as_json` returned `fields` for."""
+    def from_json(cls, fields: Mapping[str, Any]) -> SettleResult:
+        """Return the result that `as_json` returned `fields` for."""
         return cls(
             namespace=fields["namespace"],
             version=fields["version"],

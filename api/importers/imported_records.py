@@ -22,7 +22,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class ImportedConversation:
     """The conversation of a message; it becomes a session."""
 
     id: str
@@ -41,7 +41,7 @@ class ImportedEvent:
     #: The position in the file, for the report.
     where: str
     #: None: it belongs to no conversation.
-    conversation: Conversation | None = None
+    conversation: ImportedConversation | None = None
     #: Whether the user of the memory said it. Anything else that looks like instructions waits for a review.
     is_own_words: bool = False
 
@@ -167,7 +167,7 @@ def short_hash(*parts: str) -> str:
 
 
 def message(
-    conversation: Conversation,
+    conversation: ImportedConversation,
     id: str,
     *,
     role: str,

@@ -92,7 +92,7 @@ _STATES = re.compile(
 )
 
 
-def own_words(text: str, speaker: str) -> str:
+def author_text(text: str, speaker: str) -> str:
     """Return the lines of a message that its sender `speaker` states; empty when there are none."""
     return _own_lines(_without_quoted_statements(_before_foreign(text, speaker)))
 

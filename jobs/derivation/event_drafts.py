@@ -19,7 +19,7 @@ from recollect.projections.queries.queried_episodes import EpisodeRow
 REPLACED_ID = "replaced-"
 
 
-class Summary(NamedTuple):
+class SummaryDraft(NamedTuple):
     """A summary, its length and the length of its sources, in estimated tokens."""
 
     text: str
@@ -101,7 +101,7 @@ def reading_restored(event_id: str, again: str, at_us: int) -> EventDraft:
     )
 
 
-def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expires_after_us: int) -> EventDraft:
+def episodes_compressed(group: Sequence[EpisodeRow], summary: SummaryDraft, *, expires_after_us: int) -> EventDraft:
     """Return `episodes.compressed`: the summary of a group of raw episodes of one session."""
     # The time is that of the last source, so that every worker derives the same event at any time.
     last = max(group, key=lambda raw: raw.occurred_at_us)
@@ -124,7 +124,7 @@ def episodes_compressed(group: Sequence[EpisodeRow], summary: Summary, *, expire
     )
 
 
-def episode_distilled(compressed: EpisodeRow, summary: Summary) -> EventDraft:
+def episode_distilled(compressed: EpisodeRow, summary: SummaryDraft) -> EventDraft:
     """Return `episode.distilled`: the short summary of a compressed episode, which does not expire."""
     return draft(
         {
@@ -144,7 +144,7 @@ def episode_distilled(compressed: EpisodeRow, summary: Summary) -> EventDraft:
     )
 
 
-def conversation_compacted(session_id: str, turns: Sequence[EpisodeRow], summary: Summary) -> EventDraft:
+def conversation_compacted(session_id: str, turns: Sequence[EpisodeRow], summary: SummaryDraft) -> EventDraft:
     """Return `conversation.compacted`: the summary of the oldest turns of a running conversation."""
     return draft(
         {
