@@ -17,6 +17,7 @@ from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import ConversationState
 from recollect.jobs.extraction.endings import find_endings
 from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.future_statements import until_its_day
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.people import is_namesake, people
 from recollect.jobs.extraction.plans import FindDates, end_plan
@@ -163,7 +164,8 @@ def extract_by_rules(
         if not sentence.is_question:
             pairs = read_pairs if index < _PAIRED_MAX else None
             find = partial(find_changes, vectors=vectors, read_pairs=pairs)
-            items += _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
+            plain = _read_sentence(message, sentence, before, find, read[index], embeds=embed is not None)
+            items += map(ExtractedItem._make, until_its_day(plain, sentence.text, message.speaker, message.sent_at))
         to_other = conversation is not None and conversation.addresses_other(sentence.text, message.speaker)
         if not to_other:
             instructions = [*_read_instructions(message, sentence, read[index], items, to_assistant=to_assistant)]

@@ -61,3 +61,16 @@ def test_a_matter_gets_what_belongs_to_it_and_not_the_rest(memory: Recollect) ->
     assert _RULE in texts
     assert any("broke his wrist" in text for text in texts)
     assert not [text for text in texts if "trombone" in text or "sandwich" in text or "tram" in text]
+
+
+def test_what_begins_on_a_future_day_is_no_fact_of_today(memory: Recollect) -> None:
+    memory.append("rent", message("my rent is 1450", name="Priya", occurred_at="2026-11-20T10:00:00Z"))
+    memory.settle("rent")
+    later = message("rent goes up to 1520 from january", name="Priya", occurred_at="2026-11-25T10:00:00Z")
+    memory.append("rent", later)
+    memory.settle("rent")
+    facts = {(item["predicate"], item["object"]): item["status"] for item in memory.list("rent", "facts")["items"]}
+    assert not [key for key in facts if key[0] != "says" and "1520" in key[1]]
+    assert facts["says", "rent goes up to 1520 from january"] == "active"
+    [old] = [status for key, status in facts.items() if "1450" in key[1]]
+    assert old == "active"
