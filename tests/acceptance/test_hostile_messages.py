@@ -39,11 +39,15 @@ _ANSWER_SECONDS_MAX = 5.0
 _DONE_SECONDS_MAX = 240.0
 
 
-def test_hostile_messages_of_one_namespace_keep_nobody_else_waiting_and_are_read_to_their_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.long), 4])
+def test_hostile_messages_of_one_namespace_keep_nobody_else_waiting_and_are_read_to_their_end(
+    tmp_path: Path, share: int
+) -> None:
     with serving(tmp_path) as server, httpx.Client(base_url=server.base, timeout=_ANSWER_SECONDS_MAX) as http:
         _append(http, "calm", "I live in Porto.")
         for text in _HOSTILE.values():
-            _append(http, "hostile", text)
+            # A fourth of the time; `test_patterns_are_linear.py` shows that the whole text takes four times as long.
+            _append(http, "hostile", text if share == 1 else text[: len(text) // share] + text[-4:])
         _append(http, "hostile", "I live in Oslo.")
         deadline = time.monotonic() + _DONE_SECONDS_MAX
         while "Oslo" not in _facts(http, "hostile"):

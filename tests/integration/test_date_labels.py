@@ -48,8 +48,13 @@ class _Counts(NamedTuple):
     wrong: list[str]
 
 
+def _paths(paths: list[Path], *short: str) -> list[Any]:
+    """Return the parameters for files of labels: those with a stem in `short` in every run, all in a long one."""
+    return [pytest.param(path, id=path.stem, marks=() if path.stem in short else pytest.mark.long) for path in paths]
+
+
 @pytest.mark.parametrize(
-    "path", [path for path in _PATHS if not path.name.startswith(_HARD + _LATER)], ids=lambda path: path.stem
+    "path", _paths([path for path in _PATHS if not path.name.startswith(_HARD + _LATER)], "own-heldout", "own-train")
 )
 def test_dates_are_read_and_shown_right_by_words_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = _counts(path, None, monkeypatch)
@@ -57,7 +62,9 @@ def test_dates_are_read_and_shown_right_by_words_alone(path: Path, monkeypatch: 
     assert counts.read >= _READ_RIGHT_MIN * counts.sure, counts
 
 
-@pytest.mark.parametrize("path", [path for path in _PATHS if path.stem.endswith("heldout")], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", _paths([path for path in _PATHS if path.stem.endswith("heldout")], "own-heldout", "own-3-heldout")
+)
 def test_held_out_dates_are_read_and_shown_right_by_the_encoder(
     path: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
