@@ -36,11 +36,11 @@ run: $(VENV)/installed
 # and takes over tests of the other one at the end. One thread of PyTorch each: more would share the same cores.
 test: lint
 	@echo "==> Running the tests in $(TEST_PROCESSES) processes"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --durations=30
 
 test-long: $(VENV)/installed-dev
-	@echo "==> Running the long tests"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m long -n $(TEST_PROCESSES) --dist worksteal
+	@echo "==> Running the long tests, and the property tests with 100 examples"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "long or hypothesis" --hypothesis-profile=long -n $(TEST_PROCESSES) --dist worksteal
 
 lint: $(VENV)/installed-dev
 	@echo "==> Checking format, style, types and layers"

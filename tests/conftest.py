@@ -38,10 +38,11 @@ def _has_room(folder: Path) -> bool:
     return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= _MEMORY_BYTES_MIN
 
 
-# An example takes as long as the machine is busy: without a profile, hypothesis fails one that takes 200 ms. Half
-# of the usual examples: each run draws others.
-hypothesis.settings.register_profile("busy", deadline=None, max_examples=50)
-hypothesis.settings.load_profile("busy")
+# An example takes as long as the machine is busy: without a profile, hypothesis fails one that takes 200 ms. Few
+# examples: each run draws others, and `make test-long` draws a hundred.
+hypothesis.settings.register_profile("short", deadline=None, max_examples=15)
+hypothesis.settings.register_profile("long", deadline=None, max_examples=100)
+hypothesis.settings.load_profile("short")
 
 #: A folder in memory, and the bytes that have to be free there: three times what the tests have used at once.
 _MEMORY_FOLDER = Path("/dev/shm")

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.command_line import recollect
 from support.events import histories, message, message_draft
@@ -243,7 +243,6 @@ def test_a_pruned_log_is_backed_up_and_restored_with_its_archive(tmp_path: Path)
     log.close()
 
 
-@settings(max_examples=30)
 @given(history=histories(60), steps=st.lists(st.sampled_from(["seal", "prune", "append"]), max_size=12))
 def test_sealing_and_pruning_at_any_time_changes_nothing_that_is_read(
     tmp_path_factory: pytest.TempPathFactory, history: list[dict[str, object]], steps: list[str]

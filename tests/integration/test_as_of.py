@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import Event, histories, message
@@ -79,7 +79,6 @@ def test_what_was_added_or_described_later_is_not_seen_as_of_before(tmp_path: Pa
     memory.close()
 
 
-@settings(max_examples=25)
 @given(history=histories(max_size=12), data=st.data())
 def test_an_answer_as_of_a_version_is_that_of_a_memory_with_nothing_after_it(
     tmp_path_factory: pytest.TempPathFactory, history: list[Event], data: st.DataObject
@@ -100,7 +99,6 @@ def test_an_answer_as_of_a_version_is_that_of_a_memory_with_nothing_after_it(
     until.close()
 
 
-@settings(max_examples=25)
 @given(history=histories(), data=st.data())
 def test_the_read_model_of_any_version_equals_a_live_one_that_was_folded_only_so_far(
     tmp_path_factory: pytest.TempPathFactory, history: list[Event], data: st.DataObject

@@ -229,7 +229,7 @@ def _linked(draw: st.DrawFn, payload: Event, earlier: st.SearchStrategy[str]) ->
     return linked
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(history=linked_histories(), batch=st.integers(1, 7))
 def test_any_history_of_events_that_name_each_other_equals_its_replay(
     tmp_path_factory: pytest.TempPathFactory, history: list[Event], batch: int

@@ -166,7 +166,6 @@ def run(folder: Path, open_log: Callable[[Path], EventLog], steps: list[Step]) -
         shutil.rmtree(folder)
 
 
-@settings(max_examples=30)
 @given(steps=st.lists(_STEPS, min_size=2, max_size=15))
 def test_live_equals_replay_whatever_is_interleaved_on_sqlite(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step]
@@ -174,7 +173,7 @@ def test_live_equals_replay_whatever_is_interleaved_on_sqlite(
     run(tmp_path_factory.mktemp("digests"), lambda folder: open_log(f"sqlite:///{folder / 'log.db'}"), steps)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(_STEPS, min_size=2, max_size=15))
 def test_live_equals_replay_whatever_is_interleaved_on_postgresql(
     tmp_path_factory: pytest.TempPathFactory, database: str, steps: list[Step]

@@ -265,7 +265,7 @@ def _events(draw: st.DrawFn) -> Event:
     )
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(history=st.lists(_events(), min_size=1, max_size=14), cut=st.integers(1, 5))
 def test_merges_and_types_are_the_same_live_and_in_a_replay(
     tmp_path_factory: pytest.TempPathFactory, history: list[Event], cut: int

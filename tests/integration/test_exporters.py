@@ -260,7 +260,6 @@ _NAME = _HOSTILE.map(lambda text: "".join(c for c in text if c.isprintable())[:6
 _OBJECT = _HOSTILE.filter(lambda text: bool(text.strip()) and text.encode(errors="ignore").decode() == text)
 
 
-@settings(max_examples=30)
 @given(text=_OBJECT)
 def test_hostile_text_is_text_in_markdown_and_in_front_matter(text: str) -> None:
     tokens = MarkdownIt("commonmark", {"linkify": False}).enable("strikethrough").parse(f"- **k:** {escaped(text)}")
@@ -370,7 +369,6 @@ _EVENT = st.one_of(
 )
 
 
-@settings(max_examples=25)
 @given(events=st.lists(_EVENT, min_size=1, max_size=4))
 def test_an_export_of_events_imports_to_the_same_memory(events: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

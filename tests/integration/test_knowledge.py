@@ -346,7 +346,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Iterator[Re
 
 
 _HISTORIES = st.lists(_events(), min_size=1, max_size=len(_IDS))
-_SETTINGS = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @_SETTINGS

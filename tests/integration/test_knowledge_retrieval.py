@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import Event, message
@@ -115,7 +115,6 @@ def test_statements_of_a_speaker_are_no_neighbours_of_each_other(tell: Tell, ask
     st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8), st.floats(0, 1)), max_size=40),
     st.floats(0, 1),
 )
-@settings(max_examples=30)
 def test_a_walk_ends_and_gives_no_node_more_than_its_entry(
     pairs: Sequence[tuple[int, int, float]], strength: float
 ) -> None:

@@ -356,7 +356,7 @@ def test_unchanged_memory_renders_to_unchanged_bytes_on_the_same_day(
     assert ask(query, mode=mode, format=format).context == first
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     budget=st.integers(0, 500),
     form=st.sampled_from(["markdown", "preamble", "json"]),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
@@ -241,7 +241,6 @@ def test_without_langgraph_the_error_names_the_command_that_installs_it(monkeypa
 labels = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=3).map(tuple)
 
 
-@settings(max_examples=30)
 @given(labels, labels)
 def test_labels_and_namespaces_are_one_to_one(first: tuple[str, ...], second: tuple[str, ...]) -> None:
     assert labels_of(namespace_of(first)) == first

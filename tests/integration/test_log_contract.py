@@ -344,7 +344,7 @@ _APPENDS = st.lists(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(appends=_APPENDS)
 def test_any_sequence_of_appends_behaves_like_the_simplest_model_of_a_log(
     backend: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, appends: list[_Append]

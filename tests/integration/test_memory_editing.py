@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.events import Event, message
 
@@ -349,7 +349,6 @@ def test_a_forgotten_fact_is_not_extracted_again_and_a_user_can_state_it_again(m
 Edit = tuple[str, int]
 
 
-@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.sampled_from(["pin", "unpin", "end", "forget", "update"]), st.integers(0, 30)), max_size=12),
     st.lists(st.sampled_from(["tea", "cocoa", "Porto", "Lisbon", "Rex"]), min_size=1, max_size=5),

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.corpora import corpora
 from support.events import Event, message
@@ -68,7 +68,6 @@ def _known(knowledge: KnowledgeIndex) -> list[object]:
     return [items, *sources, graph.edges, graph.rows, *names]
 
 
-@settings(max_examples=25)
 @given(corpus=corpora(), data=st.data())
 def test_what_is_known_after_any_messages_is_what_a_fresh_look_says(corpus: list[Event], data: st.DataObject) -> None:
     half = data.draw(st.integers(1, len(corpus)))
@@ -81,7 +80,6 @@ def test_what_is_known_after_any_messages_is_what_a_fresh_look_says(corpus: list
                 assert _known(kept.get(snapshot).knowledge) == _known(IndexCache().get(snapshot).knowledge)
 
 
-@settings(max_examples=25)
 @given(steps=_steps, tail_events=st.sampled_from([1, 500]), entries=st.sampled_from([5, 4_000_000]))
 def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], tail_events: int, entries: int) -> None:
     with TemporaryDirectory() as folder:
@@ -105,7 +103,6 @@ def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], t
         log.close()
 
 
-@settings(max_examples=15)
 @given(texts=st.lists(_texts, min_size=2, max_size=12), older=st.integers(1, 11))
 def test_an_older_look_at_a_file_does_not_see_what_came_later(texts: list[str], older: int) -> None:
     older = min(older, len(texts) - 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.events import Event, histories, message
 from support.read_models import connection_of, rows
@@ -375,7 +375,6 @@ def test_a_difference_from_replay_is_found(tmp_path: Path, log: SqliteLog, model
 _STEPS = st.lists(st.sampled_from(["catch up", "one", "reopen", "replay"]), max_size=6)
 
 
-@settings(max_examples=25)
 @given(history=histories(), cuts=st.lists(st.integers(1, 8), max_size=6), steps=_STEPS)
 def test_any_history_folded_in_any_way_equals_its_replay(
     tmp_path_factory: pytest.TempPathFactory, history: list[Event], cuts: list[int], steps: list[str]

@@ -71,7 +71,6 @@ def _in_trouble(memory: Memory) -> list[Embedder | Vectors]:
     ]
 
 
-@settings(max_examples=25)
 @given(corpus=corpora(), query=QUERIES, options=OPTIONS)
 def test_without_vectors_the_answer_is_that_of_keywords_alone_byte_for_byte(
     corpus: list[Event], query: str, options: dict[str, Any]
@@ -89,7 +88,6 @@ def test_without_vectors_the_answer_is_that_of_keywords_alone_byte_for_byte(
                 broken.close()
 
 
-@settings(max_examples=20)
 @given(corpus=corpora(), query=QUERIES, mode=st.sampled_from(["active", "passive"]), gate=st.booleans())
 def test_when_what_is_known_cannot_be_compared_the_whole_answer_is_that_of_keywords_alone(
     corpus: list[Event], query: str, mode: str, gate: bool
@@ -311,7 +309,6 @@ def test_the_first_question_to_20000_episodes_is_answered_in_whole(tmp_path: Pat
 # -- the same every time ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
 @given(corpus=corpora(), query=QUERIES, options=OPTIONS, data=st.data())
 def test_the_answer_is_the_same_for_new_retrievers_after_a_replay_and_however_it_was_loaded(
     corpus: list[Event], query: str, options: dict[str, Any], data: st.DataObject
@@ -371,7 +368,6 @@ def test_a_message_that_changes_how_facts_are_ranked_or_dated_changes_the_next_a
 # -- namespaces -------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
 @given(mine=corpora(), theirs=corpora(), query=QUERIES, options=OPTIONS)
 def test_nothing_of_another_namespace_changes_an_answer_and_with_also_nothing_of_a_third_one(
     mine: list[Event], theirs: list[Event], query: str, options: dict[str, Any]

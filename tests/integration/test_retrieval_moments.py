@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.corpora import OPTIONS, QUERIES, corpora
 from support.embedders import HashingEmbedder
@@ -19,7 +19,6 @@ from recollect.events.envelope import datetime_of, now_us, rfc3339
 from recollect.events.errors import InvalidInput
 
 
-@settings(max_examples=25)
 @given(corpus=corpora(), query=QUERIES, options=OPTIONS, data=st.data())
 def test_as_of_a_version_nothing_that_was_recorded_later_is_seen(
     corpus: list[Event], query: str, options: dict[str, Any], data: st.DataObject

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.command_line import recollect
 from support.events import Event, message
@@ -151,7 +151,6 @@ class Live:
         self.log.close()
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(_EDITS, min_size=1, max_size=6))
 def test_an_undo_gives_the_rows_before_the_last_edit_and_its_undo_the_rows_after_it(edits: list[Event]) -> None:
     with tempfile.TemporaryDirectory() as folder, closing(Live(Path(folder))) as live:
@@ -171,7 +170,6 @@ def test_an_undo_gives_the_rows_before_the_last_edit_and_its_undo_the_rows_after
         assert live.models.check("a").is_equal
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(_EDITS, st.booleans(), st.integers(0, 5)), min_size=1, max_size=8))
 def test_edits_and_undos_in_any_order_are_the_same_in_a_replay(steps: list[tuple[Event, bool, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder, closing(Live(Path(folder))) as live:
@@ -192,7 +190,6 @@ def test_edits_and_undos_in_any_order_are_the_same_in_a_replay(steps: list[tuple
         assert live.models.check("a").is_equal
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(_EDITS, min_size=1, max_size=6))
 def test_edits_that_are_undone_from_the_last_to_the_first_leave_nothing(edits: list[Event]) -> None:
     with tempfile.TemporaryDirectory() as folder, closing(Live(Path(folder))) as live:

@@ -201,7 +201,7 @@ def test_a_replay_has_the_same_zones(memory: Recollect) -> None:
     assert check.is_equal
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     minutes=st.integers(-14 * 60, 14 * 60).filter(bool),
     moment=st.datetimes(datetime(2001, 1, 1), datetime(2023, 6, 1)),

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import apsw
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.embedders import HashingEmbedder
 from support.events import message
@@ -118,7 +118,6 @@ _MODELS = ("one", "two", "three")
 _STEPS = st.lists(st.tuples(st.sampled_from(["say", "embed", "forget others than"]), st.sampled_from(_MODELS)))
 
 
-@settings(max_examples=25)
 @given(steps=_STEPS)
 def test_an_index_holds_the_vectors_of_its_own_model_and_all_of_them(steps: list[Step]) -> None:
     with TemporaryDirectory() as folder, closing(SqliteLog(Path(folder) / "log.db")) as log, ExitStack() as stack:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.events import message_draft
 
@@ -84,7 +84,6 @@ def test_two_events_that_changed_places_are_found(tampered: Callable[[str], Veri
     assert {problem.version for problem in verdict.problems} >= {7, 8}
 
 
-@settings(max_examples=25)
 @given(version=st.integers(1, _EVENTS), byte=st.integers(0, 200), column=st.sampled_from(["payload", "leaf", "hash"]))
 def test_any_single_changed_byte_is_found(
     tmp_path_factory: pytest.TempPathFactory, version: int, byte: int, column: str

@@ -3,7 +3,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -17,7 +17,6 @@ def pair(numbers: list[int]) -> Arrays:
     return {"a": np.array(numbers, np.int64), "b": -np.array(numbers, np.int64)}
 
 
-@settings(max_examples=30)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=40), max_size=12), st.integers(0, 2**16))
 def test_every_view_keeps_its_numbers_whatever_is_appended_to_it_later(parts: list[list[int]], seed: int) -> None:
     rng = np.random.default_rng(seed)

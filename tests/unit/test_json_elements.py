@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.api.importers.json_elements import Element, json_elements
@@ -29,7 +29,6 @@ def elements(text: str, *descended: tuple[str, ...]) -> list[Element]:
     return [*json_elements(Slow(text.encode()), lambda path: path in {(), *descended})]
 
 
-@settings(max_examples=30)
 @given(values=st.lists(_ANY, max_size=5), indent=st.sampled_from([None, 2]))
 def test_the_elements_of_a_list_are_its_values_however_it_is_read(values: list[Any], indent: int | None) -> None:
     text = json.dumps(values, indent=indent, ensure_ascii=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.events.integrity import residue
@@ -33,7 +33,6 @@ def test_windows_are_pieces_of_the_texts_and_of_nothing_else() -> None:
     assert windows_of([payload("too short")]) == set()
 
 
-@settings(max_examples=30)
 @given(before=st.binary(max_size=40), after=st.binary(max_size=40), number=st.integers(0, 63))
 def test_a_window_is_found_at_every_alignment(before: bytes, after: bytes, number: int) -> None:
     windows = sorted(windows_of([payload(TEXT)]))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import exports
 
@@ -102,7 +102,6 @@ _JSON: Any = st.recursive(
 )
 
 
-@settings(max_examples=25)
 @given(value=_JSON, cut=st.integers(0, 30))
 def test_no_json_of_any_shape_raises(tmp_path_factory: pytest.TempPathFactory, value: Any, cut: int) -> None:
     text = json.dumps([value, value])
