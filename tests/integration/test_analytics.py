@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -16,19 +17,26 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.settings import load_settings
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A memory with a sealed and pruned part, a tail, and traces of two retrievals."""
-    settings = load_settings(data=tmp_path, embedding_model="none")
+    folder = tmp_path_factory.mktemp("built")
+    settings = load_settings(data=folder, embedding_model="none")
     with Recollect(settings=settings, workers=False) as memory:
         memory.append("ann", [message(f"I like tea number {n}", occurred_at="2026-03-01T10:00:00Z") for n in range(30)])
         memory.append("bob", [message("It's 'quoted' 東京", id="b1")])
-    assert recollect("archive", "--prune", "--min-events", "10", data=tmp_path).returncode == 0
+    assert recollect("archive", "--prune", "--min-events", "10", data=folder).returncode == 0
     with Recollect(settings=settings, workers=False) as memory:
         memory.append("ann", message("I moved to Lisbon", actor="ann", occurred_at="2026-03-02T10:00:00Z"))
         memory.retrieve("ann", "tea?")
         memory.retrieve("ann", "half a pair \ud800")
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def data(built: Path, tmp_path: Path) -> Path:
+    """A copy of `built`."""
+    return shutil.copytree(built, tmp_path / "data")
 
 
 def ask(data: Path, query: str) -> list[dict[str, object]]:

@@ -164,7 +164,8 @@ def test_every_filter_of_every_list_can_be_used(memory: Recollect) -> None:
     values = {"text": "x", "name": "x", "time": _START, "flag": True, "metadata": {"x": 1}}
     for name, filters in FILTERS.items():
         for key, one in filters.items():
-            memory.list("a", name, filters={key: one.choices[0] if one.choices else values[one.kind]})
+            value = one.choices[0] if one.choices else values[one.kind]
+            assert "items" in memory.list("a", name, filters={key: value}), f"{name}: {key}"
 
 
 def test_a_retrieval_returns_only_what_is_labelled_as_asked(memory: Recollect) -> None:

@@ -103,7 +103,7 @@ def test_an_expired_episode_is_still_known_by_its_summary(memory: Recollect) -> 
         event_of("episodes.expired", episode_ids=["said"]),
     ]
     memory.parts.log.append("a", drafts([*KNOWN, *derived]))
-    memory.append("a", event_of("memory.invalidated", memory_id="said"))
+    assert memory.append("a", event_of("memory.invalidated", memory_id="said"))
 
 
 def test_a_read_model_that_cannot_tell_refuses_nothing(memory: Recollect) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Generator
 from pathlib import Path
 
@@ -27,12 +28,21 @@ _SAID = (
 _RULE = "please always answer me in metric units"
 
 
-@pytest.fixture
-def memory(tmp_path: Path, embedder: SentenceEmbedder) -> Generator[Recollect]:
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """The folder of a memory that has read what was said."""
     assert embedder.state == "ready"
-    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+    folder = tmp_path_factory.mktemp("settled")
+    with Recollect(settings=load_settings(data=folder), workers=False) as memory:
         memory.append("a", [message(text, name="Priya", session_id="old") for text in (*_SAID, _RULE)])
         memory.settle("a")
+    return folder
+
+
+@pytest.fixture
+def memory(settled: Path, tmp_path: Path) -> Generator[Recollect]:
+    """A memory in a copy of `settled`."""
+    with Recollect(settings=load_settings(data=shutil.copytree(settled, tmp_path / "data")), workers=False) as memory:
         yield memory
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
+from support.server import PATIENT
+
 from recollect.api.cli.main import run
 
 
@@ -20,7 +22,7 @@ def recollect(*arguments: str, data: Path, stdin: bytes = b"", model: str = "non
     stdout, stderr = _stream(), _stream()
     exit_code = 0
     with (
-        patch.dict(os.environ, {"RECOLLECT_EMBEDDING_MODEL": model}),
+        patch.dict(os.environ, PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model}),
         patch.object(sys, "stdin", _stream(stdin)),
         redirect_stdout(stdout),
         redirect_stderr(stderr),

@@ -27,7 +27,7 @@ def recollect_process(
         capture_output=True,
         check=False,
         timeout=120,
-        env=_PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+        env=PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -37,7 +37,7 @@ def begin(*arguments: str, data: Path, model: str = "none") -> subprocess.Popen[
     return subprocess.Popen(
         [*_COMMAND, "--data", str(data), *arguments],
         stdout=subprocess.DEVNULL,
-        env=_PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
+        env=PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model},
     )
 
 
@@ -58,7 +58,7 @@ class Server:
 
 
 #: A time for retrievals that a busy machine does not use up, so that answers are whole.
-_PATIENT = {"RECOLLECT_RETRIEVAL_BUDGET_MS": "10000"}
+PATIENT = {"RECOLLECT_RETRIEVAL_BUDGET_MS": "10000"}
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def serving(
         stdout=subprocess.PIPE,
         stderr=stderr,
         text=True,
-        env=_PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model} | dict(environment or {}),
+        env=PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model} | dict(environment or {}),
     )
     with process:
         try:
