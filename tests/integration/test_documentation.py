@@ -51,12 +51,13 @@ PRELOADED = (
     "duckdb",
     "dramatiq.brokers.redis",
     "openai",
+    "portalocker",
     "psycopg_pool",
     "sentence_transformers",
     "uvicorn",
     "recollect.api.cli.main",
+    "recollect.api.http.app",
     "recollect.api.http.server",
-    "recollect.api.memory.recollect",
 )
 
 

@@ -1,8 +1,9 @@
 """Command server: runs `recollect …` and `python …` in forked children of one process that has imported everything.
 
-A page of the documentation has dozens of commands, and each would import for a second. The shims `recollect` and
-`python`, in a folder of the PATH, send their arguments, environment, folder and standard files over a socket; a child
-runs the command with them, and the shim ends with its exit code.
+A page of the documentation has dozens of commands, and each would import for a second; a server of a test would import
+for three. The shims `recollect` and `python`, in a folder of the PATH, and `ForkedCommand` send their arguments,
+environment, folder and standard files over a socket; a child runs the command with them, and the shim ends with its
+exit code.
 
     python command_server.py SOCKET MODULE…     the server, until its standard input ends
 """
@@ -21,8 +22,8 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,54 @@ def command_server(folder: Path, modules: Sequence[str]) -> Generator[Path]:
         finally:
             server.stdin.close()
             server.wait(30)
+
+
+class ForkedCommand:
+    """One `recollect …` in a process of its own, a child of the command server whose shims are in `shims`.
+
+    Parameters:
+        stdout, stderr: file descriptors of its standard output and error.
+    """
+
+    def __init__(
+        self, shims: Path, arguments: Sequence[str], *, environment: Mapping[str, str], stdout: int, stderr: int
+    ) -> None:
+        request = {"argv": ["recollect", *arguments], "folder": str(Path.cwd()), "environment": dict(environment)}
+        content = json.dumps(request).encode()
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect(str(shims.with_name("socket")))
+        with Path(os.devnull).open("rb") as nothing:
+            socket.send_fds(self._socket, [len(content).to_bytes(4, "big")], [nothing.fileno(), stdout, stderr])
+        self._socket.sendall(content)
+        self.pid = int(self._line())
+        self._code: int | None = None
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal, unless `wait` has seen its end."""
+        if self._code is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def wait(self, seconds_max: float) -> int:
+        """Return the exit code at the end of the process; raise TimeoutError when it goes on for longer."""
+        if self._code is None:
+            self._socket.settimeout(seconds_max)
+            self._code = int(self._line())
+        return self._code
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self.signal(signal.SIGKILL)
+        self.wait(30)
+        self._socket.close()
+
+    def _line(self) -> bytes:
+        line = b""
+        while not line.endswith(b"\n"):
+            byte = self._socket.recv(1)
+            assert byte, "the command server ended"
+            line += byte
+        return line
 
 
 def main(address: str, modules: Sequence[str]) -> None:

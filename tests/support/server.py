@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
+from support.command_server import ForkedCommand, command_server
 
 _COMMAND = [sys.executable, "-c", "from recollect.api.cli.main import run; run()"]
 _READY_SECONDS_MAX = 60.0
+#: What a server imports, which takes three seconds, and no more: a library with threads does not fork safely.
+_PRELOADED = (
+    "duckdb",
+    "portalocker",
+    "uvicorn",
+    "uvicorn.protocols.http.httptools_impl",
+    "recollect.api.cli.main",
+    "recollect.api.http.app",
+    "recollect.api.http.server",
+)
 
 
 def recollect_process(
@@ -44,16 +58,16 @@ def begin(*arguments: str, data: Path, model: str = "none") -> subprocess.Popen[
 class Server:
     """One running `recollect serve`."""
 
-    def __init__(self, process: subprocess.Popen[str], base: str) -> None:
+    def __init__(self, process: ForkedCommand, base: str) -> None:
         self.process = process
         self.base = base
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self.process.signal(signal.SIGKILL)
+        self.process.wait(30)
 
     def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
+        self.process.signal(signal.SIGTERM)
         return self.process.wait(30)
 
 
@@ -69,25 +83,36 @@ def serving(
     stderr: int | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Generator[Server]:
-    """Start a server on a free port, and end it at the end whatever happens."""
-    process = subprocess.Popen(
-        [*_COMMAND, "--data", str(data), "serve", "--port", "0", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-        env=PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model} | dict(environment or {}),
-    )
-    with process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
+    """Start a server on a free port, and end it at the end whatever happens.
+
+    Parameters:
+        stderr: the file descriptor of its standard error; that of the tests when None.
+    """
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as stdout:
+        process = ForkedCommand(
+            _shims(),
+            ["--data", str(data), "serve", "--port", "0", *arguments],
+            environment=PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model} | dict(environment or {}),
+            stdout=writing,
+            stderr=2 if stderr is None else stderr,
+        )
+        os.close(writing)
+        with closing(process):
+            line = stdout.readline()
             assert " at http://" in line, f"the server did not start: {line!r}"
             base = line.split(" at ")[1].split()[0]
             _wait_until_ready(base)
             yield Server(process, base)
-        finally:
-            if process.poll() is None:
-                process.kill()
+
+
+@cache
+def _shims() -> Path:
+    """Start the command server of this test process, which lives as long, and return the folder of its shims."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(TemporaryDirectory(prefix="commands-"))
+    return stack.enter_context(command_server(Path(folder), _PRELOADED))
 
 
 def _wait_until_ready(base: str) -> None:
