@@ -11,6 +11,7 @@ any time. A model with other contents, or another version of OpenVINO, has an en
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import tempfile
 from contextlib import suppress
@@ -28,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 #: Raised when the files of an entry change their meaning.
 _FORMAT = 3
-#: Entries that are kept, the newest first, 90 MB each: the default model with its four encoders, and as many of another
+#: Entries that are kept, the last used first, 90 MB each: the default model with its four encoders, and as many of another
 #: version or model.
 _ENTRIES_MAX = 10
 
@@ -40,6 +41,9 @@ def read_converted(fingerprint: str) -> ConvertedModel | None:
     folder = _folder(fingerprint)
     if not folder.is_dir():
         return None
+    with suppress(OSError):
+        # `_remove_old` keeps what was used last.
+        os.utime(folder)
     try:
         return ConvertedModel(
             read_graph(str(folder / "model.xml")),
@@ -75,7 +79,7 @@ def basis_path(fingerprint: str) -> Path:
 
 
 def _remove_old(cache: Path) -> None:
-    """Remove all entries but the newest, and so in time what a killed process left half written."""
+    """Remove all entries but those used last, and so in time what a killed process left half written."""
     folders = sorted(cache.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
     for folder in folders[_ENTRIES_MAX:]:
         shutil.rmtree(folder, ignore_errors=True)

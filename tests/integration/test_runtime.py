@@ -23,6 +23,7 @@ from recollect.events.errors import InvalidInput
 from recollect.projections.embeddings import model_cache, model_loading, openvino_runtime
 from recollect.projections.embeddings.embedder import SentenceEmbedder
 from recollect.projections.embeddings.int8_weights import has_fast_int8
+from recollect.projections.embeddings.model_files import model_fingerprint
 from recollect.projections.embeddings.model_loading import load_runtime
 from recollect.projections.embeddings.model_runtime import Runtime
 from recollect.projections.embeddings.stretches import Stretch
@@ -387,8 +388,12 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(
 
 
 @needs_openvino
-def test_the_cache_keeps_the_newest_models(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_keeps_the_models_that_were_used_last(
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(model_cache, "_ENTRIES_MAX", 2)
-    for seed in range(3):
-        load_runtime(str(make_tiny_model(tmp_path / str(seed), seed=seed)), "auto")
+    models = [str(make_tiny_model(tmp_path / str(seed), seed=seed)) for seed in range(3)]
+    for used in (0, 1, 0, 2):
+        load_runtime(models[used], "auto")
     assert len([*own_cache.glob("models/*/model.xml")]) == 2
+    assert [model_cache.read_converted(model_fingerprint(model)) is not None for model in models] == [True, False, True]
