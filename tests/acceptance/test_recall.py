@@ -17,8 +17,9 @@ def ignore(what: str, done: int, total: int | None) -> None:
 
 @pytest.mark.parametrize(
     ("model", "turn_at_10", "session_at_10"),
-    [pytest.param("all-MiniLM-L6-v2", 80, 92, marks=pytest.mark.long), ("none", 71, 87)],
+    [("all-MiniLM-L6-v2", 80, 92), ("none", 71, 87)],
 )
+@pytest.mark.long
 def test_evidence_in_a_real_conversation_is_found(
     tmp_path: Path, model: str, turn_at_10: float, session_at_10: float
 ) -> None:

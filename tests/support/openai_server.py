@@ -97,7 +97,8 @@ class OpenAiServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        # By default, `close` waits for half a second.
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def conversation(self, request: int = -1) -> str:
         """Return the conversation of a request."""
