@@ -37,7 +37,7 @@ def test_the_order_of_a_batch_does_not_matter(embedder: SentenceEmbedder) -> Non
 
 
 def test_queries_get_through_while_a_bulk_is_embedded(embedder: SentenceEmbedder) -> None:
-    texts = [f"{number} " + "some words of a longer text " * 20 for number in range(200)]
+    texts = [f"{number} " + "some words of a longer text " * 20 for number in range(80)]
     bulk = threading.Thread(target=embedder.embed, args=(texts,))
     bulk.start()
     answered = 0

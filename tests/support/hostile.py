@@ -50,7 +50,7 @@ _LONGER_SECONDS_MIN = 0.00125
 _LINEAR_MAX = 6.0
 #: Twice the text takes twice the time; half as much again is left to caches and the noise of a shared machine.
 GROWTH_MAX = 3.0
-#: Measurements of a growth that is over it; the least time of each length counts.
+#: Measurements of a growth that is over it, each the least of one more repetition.
 _ATTEMPTS = 4
 
 
@@ -156,13 +156,14 @@ def growth(function: Callable[[str], object], hostile: Hostile, *, attempts: int
         if longer < _LONGER_SECONDS_MIN or longer <= _LINEAR_MAX * once:
             return 1.0
         once = longer
-    twice = _seconds(function, hostile.text(2 * chars))
-    for _ in range(1, attempts):
-        if twice <= GROWTH_MAX * once:
+    least = _seconds(function, hostile.text(2 * chars)) / max(once, 1e-9)
+    for attempt in range(2, attempts + 1):
+        if least <= GROWTH_MAX:
             break
-        once = min(once, _seconds(function, hostile.text(chars)))
-        twice = min(twice, _seconds(function, hostile.text(2 * chars)))
-    return twice / max(once, 1e-9)
+        once = min(_seconds(function, hostile.text(chars)) for _ in range(attempt))
+        twice = min(_seconds(function, hostile.text(2 * chars)) for _ in range(attempt))
+        least = min(least, twice / max(once, 1e-9))
+    return least
 
 
 def _seconds(function: Callable[[str], object], text: str) -> float:
