@@ -29,8 +29,8 @@ _logger = logging.getLogger(__name__)
 
 #: Raised when the files of an entry change their meaning.
 _FORMAT = 3
-#: Entries that are kept, the last used first, 90 MB each: the default model with its four encoders, and as many of another
-#: version or model.
+#: Entries that are kept, the last used first, 90 MB each: the default model with its four encoders, and as many of
+#: another version or model.
 _ENTRIES_MAX = 10
 
 _PROBES = TypeAdapter(list[Probe])
