@@ -82,10 +82,10 @@ class MemoryParts:
         """Return events without private sections, their secrets treated by the policies of the namespace."""
         return screen_all(drafts, self.settings.privacy.policies(namespace))
 
-    def prepared(self, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
-        """Return the events as they are appended, and after them those by which the server holds some of them back."""
-        screened = with_quarantine(self.screened(namespace, drafts))
-        return with_forgettings(self.job_context, namespace, self.recall_echoes.with_echoes(namespace, screened))
+    def prepared(self, namespace: str, screened: Sequence[EventDraft]) -> list[EventDraft]:
+        """Return screened events as they are appended, and after them those by which the server holds some back."""
+        echoed = self.recall_echoes.with_echoes(namespace, with_quarantine(screened))
+        return with_forgettings(self.job_context, namespace, echoed)
 
     def close(self) -> None:
         """Finish running work, and release the files."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import CoroutineType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.chat_messages import ChatInput, chat_events
 from recollect.api.memory.forget_answer import with_forgotten
@@ -23,17 +24,31 @@ from recollect.events.envelope import Appended, EventDraft
 from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
 
-#: Bytes of payloads that are screened on the event loop, which takes up to 20 ms; more are screened by a thread.
+#: Bytes of payloads that are read on the event loop, which takes up to 20 ms; more are read by a thread.
 _LOOP_BYTES_MAX = 64 << 10
 
 
-async def screened_off_loop(
-    screen: Callable[[str, Sequence[EventDraft]], list[EventDraft]], namespace: str, drafts: Sequence[EventDraft]
+async def off_loop(
+    read: Callable[[str, Sequence[EventDraft]], list[EventDraft]], namespace: str, drafts: Sequence[EventDraft]
 ) -> list[EventDraft]:
-    """Return `screen(namespace, drafts)`; large drafts do not hold up the event loop, for 0.4 s with 1 MiB."""
+    """Return `read(namespace, drafts)`; large drafts do not hold up the event loop, for 0.4 s with 1 MiB."""
     if sum(len(draft.payload) for draft in drafts) <= _LOOP_BYTES_MAX:
-        return screen(namespace, drafts)
-    return await asyncio.to_thread(screen, namespace, drafts)
+        return read(namespace, drafts)
+    return await asyncio.to_thread(read, namespace, drafts)
+
+
+async def append_screened(
+    parts: MemoryParts, namespace: str, screened: Sequence[EventDraft], expected_version: int | None
+) -> list[Appended]:
+    """Append screened events; errors are those of `Recollect.append_drafts`."""
+    with memory_span(operation_of(screened), namespace) as span:
+        prepared = await off_loop(parts.prepared, namespace, screened)
+        if has_references(screened):
+            await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, screened)
+        recorded = await parts.log.append_async(namespace, prepared, expected_version=expected_version)
+        own = with_forgotten(recorded, prepared, len(screened))
+        note_appended(span, own)
+        return own
 
 
 Parameters = ParamSpec("Parameters")
@@ -136,15 +151,8 @@ class AsyncRecollect(AsyncTurns):
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Do what `Recollect.append_drafts` does; concurrent calls share one transaction."""
-        parts = self.memory.parts
-        with memory_span(operation_of(validated), namespace) as span:
-            prepared = await screened_off_loop(parts.prepared, namespace, validated)
-            if has_references(validated):
-                await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, validated)
-            recorded = await parts.log.append_async(namespace, prepared, expected_version=expected_version)
-            own = with_forgotten(recorded, prepared, len(validated))
-            note_appended(span, own)
-            return own
+        screened = await off_loop(self.memory.parts.screened, namespace, validated)
+        return await append_screened(self.memory.parts, namespace, screened, expected_version)
 
     async def add(
         self,

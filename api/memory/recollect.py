@@ -25,7 +25,7 @@ from recollect.api.memory.memory_erasing import MemoryErasing
 from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.memory_rereading import MemoryRereading
 from recollect.api.memory.memory_review import MemoryReview
-from recollect.api.memory.references import check_references, has_references
+from recollect.api.memory.references import check_references
 from recollect.api.memory.subject_export import SubjectExporting
 from recollect.api.memory.turn import Turns
 from recollect.api.operations.model_change import change_model, embed_missing, undo_change, wait_for_model
@@ -139,14 +139,7 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
         self, namespace: str, validated: Sequence[EventDraft], *, expected_version: int | None = None
     ) -> list[Appended]:
         """Append validated events after their screening; errors are those of `append` after validation."""
-        with memory_span(operation_of(validated), namespace) as span:
-            prepared = self.parts.prepared(namespace, validated)
-            if has_references(validated):
-                check_references(self.parts.log, self.parts.read_models, namespace, validated)
-            recorded = self.parts.log.append(namespace, prepared, expected_version=expected_version)
-            own = with_forgotten(recorded, prepared, len(validated))
-            note_appended(span, own)
-            return own
+        return self._append(namespace, self.parts.screened(namespace, validated), expected_version)
 
     def retrieve(
         self, namespace: str, query: str | RetrieveRequest, *, wait: bool = True, **options: Unpack[RetrieveOptions]
@@ -193,15 +186,12 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
         Raises:
             InvalidInput: an option is wrong; no event is appended then.
         """
-        validated = self.parts.screened(check_namespace(namespace), producer_drafts(listed(events)))
-        request = turn_request(validated, options)
+        screened = self.parts.screened(check_namespace(namespace), producer_drafts(listed(events)))
+        request = turn_request(screened, options)
         if wait and request is not None:
             # Before the append, so that workers learn nothing from the message before its memories are searched.
             self.embedding_wait.wait((namespace, *request.also))
-        if options.get("no_store"):
-            recorded: list[Appended] = []
-        else:
-            recorded = self.append_drafts(namespace, validated, expected_version=expected_version)
+        recorded = [] if options.get("no_store") else self._append(namespace, screened, expected_version)
         return recorded, None if request is None else self.retrieve_for(namespace, request, recorded)
 
     def retrieve_for(self, namespace: str, request: RetrieveRequest, recorded: Sequence[Appended]) -> RetrieveResult:
@@ -411,6 +401,16 @@ class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, Memo
         """Open the read model: caught up with the log, or as of a past version."""
         with reading(self.parts, namespace, as_of) as snapshot:
             yield snapshot
+
+    def _append(self, namespace: str, screened: Sequence[EventDraft], expected: int | None) -> list[Appended]:
+        """Append screened events; errors are those of `append_drafts`."""
+        with memory_span(operation_of(screened), namespace) as span:
+            prepared = self.parts.prepared(namespace, screened)
+            check_references(self.parts.log, self.parts.read_models, namespace, screened)
+            recorded = self.parts.log.append(namespace, prepared, expected_version=expected)
+            own = with_forgotten(recorded, prepared, len(screened))
+            note_appended(span, own)
+            return own
 
     def _retrieve(self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = ()) -> RetrieveResult:
         self.parts.vectors.embedder.start()

@@ -65,7 +65,7 @@ def check_references(log: EventLog, read_models: ReadModels, namespace: str, dra
         NotFound: an id is unknown; `field` names it. InvalidNamespace: the name.
     """
     check_namespace(namespace)
-    references = list(_references(log, namespace, drafts))
+    references = list(_references(log, namespace, drafts)) if has_references(drafts) else []
     if not references:
         return
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
@@ -14,7 +14,7 @@ from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
 from recollect.api.importers.formats.jsonl_import import import_jsonl
-from recollect.api.memory.async_recollect import AsyncRecollect, screened_off_loop
+from recollect.api.memory.async_recollect import AsyncRecollect, append_screened, off_loop
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.list_pages import PAGE_ITEMS
 from recollect.api.retrieval.append_retrieval import turn_request
@@ -44,39 +44,25 @@ async def append(request: Request) -> Response:
 
 
 async def append_response(
-    request: Request, synchronous: Recollect, namespace: str, drafts: Sequence[EventDraft], expected_version: int | None
+    request: Request, memory: Recollect, namespace: str, drafts: Sequence[EventDraft], expected_version: int | None
 ) -> Response:
     """Append `drafts`, and retrieve for the last message when the query of the request asks for it.
 
     Raises:
         InvalidInput: a query parameter is wrong. ScopeMissing: the caller may not read. Nothing is appended then.
     """
-    memory = AsyncRecollect.over(synchronous)
-    if not request.scope["query_string"]:
-        recorded = await memory.append_drafts(namespace, drafts, expected_version=expected_version)
-        return _appended_response(_answer(recorded), recorded)
-    # The query of a retrieval is the text of the last message. The append screens all of them again.
-    drafts = await screened_off_loop(synchronous.parts.screened, namespace, drafts)
-    is_retrieval_wanted, is_waiting, retrieve_request = _parse_retrieval(request, drafts)
-    if is_retrieval_wanted:
-        caller = caller_of(request)
-        caller.require_scopes({"read"})
-        require_also(caller, retrieve_request)
-    if is_waiting and retrieve_request is not None:
-        # Before the append, as in `Recollect.append_and_retrieve`.
-        await run_in_threadpool(synchronous.embedding_wait.wait, (namespace, *retrieve_request.also))
-    # `_parse_retrieval` refuses any other value, with or without a message.
-    no_store = request.query_params.get("no_store", "false") == "true"
-    recorded: Sequence[Appended] = (
-        () if no_store else await memory.append_drafts(namespace, drafts, expected_version=expected_version)
-    )
+    options = _retrieval_options(request)
+    screened = await off_loop(memory.parts.screened, namespace, drafts)
+    retrieval = None if options is None else await _admitted_retrieval(request, memory, namespace, screened, options)
+    is_stored = options is None or not options["no_store"]
+    recorded = await append_screened(memory.parts, namespace, screened, expected_version) if is_stored else []
     answer = _answer(recorded)
-    if is_retrieval_wanted:
+    if options is not None:
         answer["retrieval"] = None
-    if retrieve_request is not None:
-        result = await memory.retrieve_for(namespace, retrieve_request, recorded)
+    if retrieval is not None:
+        result = await AsyncRecollect.over(memory).retrieve_for(namespace, retrieval, recorded)
         answer["retrieval"] = result.as_json()
-    return _appended_response(answer, recorded)
+    return json_response(answer, status=200 if all(event.duplicate for event in recorded) else 201)
 
 
 # A plain route: bots call it for every message, and without FastAPI's parameter handling it serves a third more
@@ -113,38 +99,45 @@ async def import_events(memory: Memory, namespace: str, request: Request) -> Res
     return json_response({"added": imported.added, "duplicates": imported.duplicates})
 
 
-def _parse_retrieval(request: Request, drafts: Sequence[EventDraft]) -> tuple[bool, bool, RetrieveRequest | None]:
-    """Return whether the query has ``retrieve=true`` and ``wait=true``, and the retrieval's request.
-
-    The request is None when no event is a message. Other query parameters are its fields.
-
-    Raises:
-        InvalidInput: a parameter is wrong.
-    """
-    options: dict[str, Any] = dict(request.query_params)
-    wanted = options.pop("retrieve", "false").lower()
-    if wanted not in ("true", "false"):
-        raise InvalidInput("give true or false", field="retrieve")
-    if wanted == "false":
-        if options:
+def _retrieval_options(request: Request) -> dict[str, Any] | None:
+    """Return the fields of the retrieval that the query asks for, and `wait`; None without ``retrieve=true``."""
+    if not request.scope["query_string"]:
+        return None
+    query = request.query_params
+    others = [name for name in query if name != "retrieve"]
+    if not _flag("retrieve", query.get("retrieve", "false").lower()):
+        if others:
             raise InvalidInput(
                 "without retrieve=true, retrieve is the only parameter; with it, the fields of a retrieval are, too",
-                field=next(iter(options)),
+                field=others[0],
             )
-        return False, False, None
-    wait = options.pop("wait", "false").lower()
-    if wait not in ("true", "false"):
-        raise InvalidInput("give true or false", field="wait")
+        return None
+    options: dict[str, Any] = {name: query[name] for name in others if not name.startswith(METADATA_PREFIX)}
+    options["wait"] = _flag("wait", query.get("wait", "false").lower())
+    options["no_store"] = _flag("no_store", query.get("no_store", "false"))
+    options |= {name: query.getlist(name) for name in ("also", "kinds") if name in query}
     metadata = read_metadata(request)
-    if metadata:
-        options = {name: value for name, value in options.items() if not name.startswith(METADATA_PREFIX)}
-        options["metadata"] = metadata
-    if options.get("no_store", "true") not in ("true", "false"):
-        raise InvalidInput("give true or false", field="no_store")
-    for name in ("also", "kinds"):
-        if name in options:
-            options[name] = request.query_params.getlist(name)
-    return True, wait == "true", turn_request(drafts, options)
+    return options | {"metadata": metadata} if metadata else options
+
+
+def _flag(name: str, text: str) -> bool:
+    """Return the value of a parameter; raise `InvalidInput` when it is neither true nor false."""
+    if text not in ("true", "false"):
+        raise InvalidInput("give true or false", field=name)
+    return text == "true"
+
+
+async def _admitted_retrieval(
+    request: Request, memory: Recollect, namespace: str, screened: Sequence[EventDraft], options: Mapping[str, Any]
+) -> RetrieveRequest | None:
+    """Return the retrieval for the last message, when the caller may retrieve; None when no event is a message."""
+    retrieval = turn_request(screened, {name: value for name, value in options.items() if name != "wait"})
+    caller_of(request).require_scopes({"read"})
+    require_also(caller_of(request), retrieval)
+    if options["wait"] and retrieval is not None:
+        # Before the append, as in `Recollect.append_and_retrieve`.
+        await run_in_threadpool(memory.embedding_wait.wait, (namespace, *retrieval.also))
+    return retrieval
 
 
 def _answer(recorded: Sequence[Appended]) -> dict[str, Any]:
@@ -155,10 +148,6 @@ def _answer(recorded: Sequence[Appended]) -> dict[str, Any]:
         "events": [_appended_json(event, times[event.recorded_at_us]) for event in recorded],
         "version": max((event.version for event in recorded), default=None),
     }
-
-
-def _appended_response(answer: dict[str, Any], recorded: Sequence[Appended]) -> Response:
-    return json_response(answer, status=200 if all(event.duplicate for event in recorded) else 201)
 
 
 def _appended_json(event: Appended, recorded_at: str) -> dict[str, Any]:
