@@ -276,7 +276,7 @@ def export(
 def _export_events(context: typer.Context, namespace: str | None, output: Path | None) -> None:
     """Write the log as lines of JSON."""
     from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
-    from recollect.api.memory.file_export import export_lines  # noqa: PLC0415
+    from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
     audit = open_audit(context.obj)
     with open_cli_log(context.obj) as log, progress_bars() as progress:

@@ -356,7 +356,7 @@ def _undoable(handler: Handler) -> Handler:
         if replaced_id is not None:
             batch.deferred.add(event, lambda: batch.memory_edits.carry_pin(replaced_id, event.id))
         forgets = batch.forgettings.get(event.id)
-        batch.deferred.add(event, lambda: batch.memory_edits.end(event, forgets))
+        batch.deferred.add(event, lambda: batch.edits.end(event, forgets))
 
     return handle
 

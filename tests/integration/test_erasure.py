@@ -18,7 +18,7 @@ from support.events import Event, message
 
 from recollect import Recollect
 from recollect.api.importers.formats.jsonl_import import import_jsonl
-from recollect.api.memory.file_export import export_lines
+from recollect.api.pages.export import export_lines
 from recollect.api.receipt_types import Receipt
 from recollect.api.settings import load_settings
 from recollect.events.errors import Erased, InvalidEvent, InvalidInput, NotFound

@@ -25,8 +25,9 @@ from recollect.api.exporters.markdown_text import escaped, front_matter, unescap
 from recollect.api.http.app import create_app
 from recollect.api.importers.file_import import import_path
 from recollect.api.importers.source_files import open_source
-from recollect.api.memory.file_export import export_files, export_lines
+from recollect.api.memory.file_export import export_files
 from recollect.api.memory.view_import import import_view, is_view
+from recollect.api.pages.export import export_lines
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
 

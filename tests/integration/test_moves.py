@@ -18,8 +18,9 @@ from recollect.api.exporters.bundle_files import write_bundle
 from recollect.api.importers.file_import import import_path
 from recollect.api.importers.imported_records import ImportReport
 from recollect.api.importers.source_files import open_source
-from recollect.api.memory.file_export import export_files, export_lines
+from recollect.api.memory.file_export import export_files
 from recollect.api.memory.view_import import import_view
+from recollect.api.pages.export import export_lines
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput
 from recollect.projections.text.statement_lines import fact_line, preference_line

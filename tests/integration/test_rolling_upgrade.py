@@ -14,7 +14,7 @@ from integration.test_schema_evolution import LOGS, event_draft
 from support.events import message, message_draft
 
 from recollect import Recollect
-from recollect.api.memory.file_export import export_lines
+from recollect.api.pages.export import export_lines
 from recollect.api.settings import load_settings
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.envelope import EventDraft

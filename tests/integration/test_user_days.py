@@ -15,8 +15,8 @@ from support.fences import content_of
 
 from recollect import Recollect
 from recollect.api.importers.formats.jsonl_import import import_jsonl
-from recollect.api.memory.file_export import export_lines
 from recollect.api.memory.subject_export import as_markdown
+from recollect.api.pages.export import export_lines
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidEvent
 
