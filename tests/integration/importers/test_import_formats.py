@@ -19,7 +19,7 @@ from recollect.events.errors import InvalidInput
 #: A third party's module: all that a format takes.
 CSV_CHATS = """
 from recollect.api.importers.importer import Importer, Match
-from recollect.api.importers.imported_records import Conversation, message
+from recollect.api.importers.imported_records import ImportedConversation, message
 
 
 def match(files):
@@ -29,7 +29,7 @@ def match(files):
 def read(files, options):
     for line in files.read(files.names[0]).decode().splitlines():
         id, _, text = line.partition(",")
-        yield message(Conversation(id="chat"), id, role="user", text=text, occurred_at=None)
+        yield message(ImportedConversation(id="chat"), id, role="user", text=text, occurred_at=None)
 
 
 IMPORTERS = (Importer(name="csv-chats", files="lines", content="messages", match=match, read=read),)
