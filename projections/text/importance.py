@@ -7,6 +7,9 @@ be remembered count most; corrections, numbers, names and feelings add; greeting
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 #: A score without any sign.
 NEUTRAL_IMPORTANCE = 5
@@ -20,38 +23,76 @@ _NUMBER = re.compile(r"\d")
 #: A capitalised word inside a sentence, which is mostly a name.
 # A pattern that begins with a literal is searched twice as fast, and the capital, the rarest part, is tested next.
 _NAME = re.compile(r" [A-ZÀ-Þ](?<=[a-zà-ÿ,;:] [A-ZÀ-Þ])[a-zà-ÿ]")
-#: Decisions, wishes to be remembered, corrections and feelings in lower case, with their points.
+_WORD = re.compile(r"\w+")
+
+
+class _Sign(NamedTuple):
+    """A sign of content: words, or a pattern for texts in lower case."""
+
+    points: int
+    words: frozenset[str]
+    pattern: re.Pattern[str] | None = None
+    #: Every match of the pattern has one of these words or beginnings of words; most messages have none.
+    openers: frozenset[str] = frozenset()
+    stems: tuple[str, ...] = ()
+
+
+#: Decisions, wishes to be remembered, corrections and feelings.
 _SIGNS = (
-    (
+    _Sign(
         2,
-        re.compile(
-            r"\b(?:agreed|signed|booked|bought|sold|hired|fired|quit|resigned|engaged|married|divorced|born|pregnant|died|"
-            r"promoted|accepted|cancell?ed|deadline|settled on|passed away|moved (?:to|in|out)|from now on)\b|"
-            r"\b(?:decid|diagnos|allerg)\w+|\bwe(?:'ll| will) go with\b"
+        frozenset(
+            "agreed signed booked bought sold hired fired quit resigned engaged married divorced born pregnant died "
+            "promoted accepted canceled cancelled deadline".split()
         ),
+        re.compile(
+            r"\b(?:decid\w+|we(?:'ll| will) go with|settled on|passed away|diagnos\w+|allerg\w+|moved (?:to|in|out)|"
+            r"from now on)\b"
+        ),
+        frozenset("go settled passed moved now".split()),
+        ("decid", "diagnos", "allerg"),
     ),
-    (
+    _Sign(
         2,
+        frozenset("important always never".split()),
         re.compile(
-            r"\b(?:important|always|never|remember (?:that|this|to)|remember(?=[,.:!]|$)|don't forget|do not forget|"
-            r"note (?:that|this|down)|keep in mind|remind me|for the record)\b"
+            r"\b(?:remember (?:that|this|to)|remember(?=[,.:!]|$)|don't forget|do not forget|note (?:that|this|down)|"
+            r"keep in mind|remind me|for the record)\b"
         ),
+        frozenset("remember forget note mind remind record".split()),
     ),
-    (
+    _Sign(
         1,
-        re.compile(
-            r"\b(?:actually|correction|anymore|i meant|i was wrong|that's wrong|not true|no longer|not any ?more|"
-            r"instead of)\b"
-        ),
+        frozenset("actually correction anymore".split()),
+        re.compile(r"\b(?:i meant|i was wrong|that's wrong|not true|no longer|not any ?more|instead of)\b"),
+        frozenset("meant wrong true longer more instead".split()),
     ),
-    (
+    _Sign(
         1,
-        re.compile(
-            r"\b(?:love|hate|afraid|scared|proud|happy|sad|angry|worried|excited|ashamed|lonely|grateful|heartbroken|"
-            r"terrified|devastated|thrilled|favou?rite|dream)\b"
+        frozenset(
+            "love hate afraid scared proud happy sad angry worried excited ashamed lonely grateful heartbroken "
+            "terrified devastated thrilled favourite favorite dream".split()
         ),
     ),
 )
+#: The lower-case words and stems of the signs, each with the index of its sign.
+_WORDS = {word: place for place, sign in enumerate(_SIGNS) for word in sign.words}
+_OPENERS = {word: place for place, sign in enumerate(_SIGNS) for word in sign.openers}
+_STEMS = {stem: place for place, sign in enumerate(_SIGNS) for stem in sign.stems}
+#: Finds all of them, and digits, in one pass over a message of ASCII letters: 0.8 µs. Splitting it into words takes
+#: twice as long.
+_FINDER = BytesAhoCorasick(
+    [b"0", *(f" {word} ".encode() for word in (*_WORDS, *_OPENERS)), *(f" {stem}".encode() for stem in _STEMS)],
+    implementation=Implementation.DFA,
+)
+#: The places of the signs of the finder's patterns, of which the first is the digit.
+_PLACES = (-1, *_WORDS.values(), *_OPENERS.values(), *_STEMS.values())
+#: ASCII bytes to lower case, digits to 0, and all but letters, digits and underscores to spaces: then words are between
+#: spaces.
+_LOWER_WORDS = bytes(
+    ord("0" if chr(byte).isdigit() else chr(byte).lower() if chr(byte).isalpha() or chr(byte) == "_" else " ")
+    for byte in range(128)
+).ljust(256)
 
 
 def importance_of(text: str, role: str) -> int:
@@ -61,15 +102,57 @@ def importance_of(text: str, role: str) -> int:
         role: who speaks, such as ``user`` or ``assistant``; what an assistant says can mostly be said again.
     """
     read = text[:_CHARS_MAX]
-    has_number = _NUMBER.search(read) is not None
+    has_number, points = _ascii_signs(read) if read.isascii() else _signs(read)
     has_name = _NAME.search(read) is not None
     if not has_number and not has_name and len(read.split(None, _FILLER_WORDS_MAX)) <= _FILLER_WORDS_MAX:
         return _LOWEST + 1
-    lowered = read.lower()
-    points = sum(sign_points for sign_points, pattern in _SIGNS if pattern.search(lowered) is not None)
     score = NEUTRAL_IMPORTANCE + has_number + has_name + points
     if read.rstrip().endswith("?"):
         score -= 2
     if role != "user":
         score -= 2
-    return min(score, _HIGHEST)
+    return score if score < _HIGHEST else _HIGHEST
+
+
+def _ascii_signs(text: str) -> tuple[bool, int]:
+    """Return whether an ASCII text has a digit, and the points of its signs."""
+    # The spaces are the ends of the first and the last word. A search in bytes releases Python's lock, and then waits
+    # for other threads with each message; a search in a bytearray does not.
+    matches = _FINDER.find_matches_as_indexes(bytearray(f" {text} ", "ascii").translate(_LOWER_WORDS), overlapping=True)
+    if not matches:
+        return False, 0
+    if len(matches) == 1 and matches[0][0] <= len(_WORDS):
+        # Three of four messages with a match have a single one.
+        pattern = matches[0][0]
+        return pattern == 0, _SIGNS[_PLACES[pattern]].points if pattern else 0
+    has_number = False
+    certain: set[int] = set()
+    possible: set[int] = set()
+    for pattern, _, _ in matches:
+        if pattern == 0:
+            has_number = True
+        elif pattern <= len(_WORDS):
+            certain.add(_PLACES[pattern])
+        else:
+            possible.add(_PLACES[pattern])
+    return has_number, _points(text, certain, possible)
+
+
+def _signs(text: str) -> tuple[bool, int]:
+    """Return whether a text has a digit, and the points of its signs."""
+    lowered = text.lower()
+    words = set(_WORD.findall(lowered))
+    certain = {_WORDS[word] for word in _WORDS.keys() & words}
+    possible = {_OPENERS[word] for word in _OPENERS.keys() & words}
+    possible.update(place for stem, place in _STEMS.items() if stem in lowered)
+    return _NUMBER.search(text) is not None, _points(text, certain, possible)
+
+
+def _points(text: str, certain: set[int], possible: set[int]) -> int:
+    """Return the points of the signs at the places `certain`, and of those of `possible` whose pattern matches."""
+    for place in possible - certain:
+        pattern = _SIGNS[place].pattern
+        # Patterns that ignore case take four times as long.
+        if pattern is not None and pattern.search(text.lower()) is not None:
+            certain.add(place)
+    return sum([_SIGNS[place].points for place in certain]) if certain else 0
