@@ -187,7 +187,7 @@ _READERS: dict[str, Callable[[str], object]] = {
     "asked codes": lambda text: asked_probability("gate?", f"{text} 4471 {text}", len(text) + 1, len(text) + 5),
     "fence": strip_recalled,
     "one line": single_line,
-    "names": lambda text: mentioned_names(text),
+    "names": mentioned_names,
     "entities": lambda text: list(named_entities(text)),
     "people": lambda text: list(people("Ann", text)),
     "segments": search_segments,
