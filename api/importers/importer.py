@@ -6,12 +6,13 @@ module or package that is an entry point of the group `recollect.importers`.
 
 from __future__ import annotations
 
+import logging
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -19,6 +20,8 @@ from recollect.api.importers import formats
 from recollect.api.importers.imported_records import ReadOptions, Record
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
+
+_logger = logging.getLogger(__name__)
 
 _GROUP = "recollect.importers"
 #: The package of the extra `import`, and how it is installed: Recollect is installed from a clone.
@@ -59,8 +62,8 @@ class Importer:
 
 def importers() -> dict[str, Importer]:
     """Return the formats that are installed, by name, those of the product last: no other package replaces them."""
-    modules = [entry.load() for entry in entry_points(group=_GROUP)]
-    return {importer.name: importer for module in [*modules, formats] for importer in _declared(module)}
+    added = [importer for entry in entry_points(group=_GROUP) for importer in _added(entry)]
+    return {importer.name: importer for importer in [*added, *_declared(formats)]}
 
 
 def importer_of(name: str) -> Importer:
@@ -93,6 +96,15 @@ def has_signs(files: SourceFiles, *signs: tuple[bytes, ...], names: Iterable[str
     """
     beginnings = (files.peek(name).replace(b'" :', b'":') for name in [*names, *files.names[:_SIGN_FILES]])
     return any(all(word in beginning for word in words) for beginning in beginnings for words in signs)
+
+
+def _added(entry: EntryPoint) -> list[Importer]:
+    """Return the importers of an entry point; none, with a warning, when it cannot be loaded."""
+    try:
+        return [*_declared(entry.load())]
+    except Exception as error:  # The code of another package may raise anything.
+        _logger.warning("the import formats of %s cannot be loaded: %s: %s", entry.value, type(error).__name__, error)
+        return []
 
 
 def _declared(root: ModuleType) -> Iterator[Importer]:

@@ -22,7 +22,7 @@ def read_json_items(
     *,
     descends: Callable[[JsonPath], bool] = lambda path: path == (),
     on_field: Callable[[JsonPath, Any], None] = lambda _path, _value: None,
-    of: Callable[[], str] = str,
+    place: Callable[[], str] = lambda: "",
     may_be_empty: bool = False,
 ) -> Iterator[Record]:
     """Yield the records of each item of a JSON file: an element of a list, or the file itself.
@@ -32,7 +32,7 @@ def read_json_items(
         read: returns the records of a decoded item.
         descends: which containers are no items (see `json_elements`).
         on_field: gets the path and the value of a field, such as the name of a chat; None for one that is not JSON.
-        of: returns what follows the number of an item in the report.
+        place: returns what follows the number of an item in the report.
     """
     number = 0
     try:
@@ -42,7 +42,7 @@ def read_json_items(
                     on_field(path, _value(raw))
                     continue
                 number += 1
-                yield from guarded(f"{name}, {noun} {number}{of()}", lambda raw=raw: read(json_of(raw)))
+                yield from guarded(f"{name}, {noun} {number}{place()}", lambda raw=raw: read(json_of(raw)))
     except (InvalidInput, OSError) as error:
         yield Failed(where=f"{name}, after {noun} {number}", reason=str(error))
     if not number and not may_be_empty:

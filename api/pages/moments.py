@@ -1,15 +1,12 @@
-"""Moments: the versions of a namespace that a slider offers, its episodes over time, and its numbers and bytes."""
+"""Moments: the versions of a namespace that a slider offers, and the number of its episodes over time."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import rfc3339
 from recollect.events.errors import InvalidInput
-from recollect.events.storage.file_sizes import size_bytes
-from recollect.events.storage.namespace_folder import hashed_folder
 from recollect.projections.queries.snapshot import Snapshot
 
 #: Moments in one answer, each a read of the log and, once it is chosen, a read model of the past.
@@ -19,8 +16,6 @@ _NEWEST = 12
 #: Periods in one answer: as many bars as a wide screen shows.
 PERIODS_MAX = 400
 _HOUR_US = 3_600_000_000
-#: The files of a namespace's folder, by what they hold.
-_FILES = {"read_model": "[0-9]*.db*", "vectors": "vectors.db*", "past_read_models": "as-of/*.db*"}
 
 
 def list_moments(log: EventLog, namespace: str, limit: int) -> dict[str, Any]:
@@ -79,20 +74,3 @@ def timeline(snapshot: Snapshot, periods: int) -> dict[str, Any]:
         for period, tiers in sorted(counts.items())
     ]
     return {"version": snapshot.version, "items": items, "next": None}
-
-
-def namespace_stats(snapshot: Snapshot, data: Path, namespace: str) -> dict[str, Any]:
-    """Return the numbers of episodes by tier and of memories by list, and the sizes of the files in the data folder."""
-    folder = hashed_folder(data / "namespaces", namespace)
-    return {
-        "version": snapshot.version,
-        "episodes": {
-            tier: {"episodes": totals.episodes, "tokens": totals.tokens}
-            for tier, totals in snapshot.episodes.tier_totals().items()
-        },
-        "memories": {
-            name: {"active": active, "others": others} for name, (active, others) in snapshot.pages.totals().items()
-        },
-        "entities": snapshot.map.entity_count(),
-        "bytes": {name: size_bytes(folder.glob(pattern)) for name, pattern in _FILES.items()},
-    }

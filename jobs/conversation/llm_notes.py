@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
-from recollect.jobs.llm.grounding import SENTENCE_SHARE_MIN, GroundedQuote, SourceLine
+from recollect.jobs.llm.grounding import SENTENCE_SHARE_MIN, SourceEvidence, SourceLine
 from recollect.jobs.llm.model_client import LlmClient
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.text.tokens import estimate_tokens
@@ -59,7 +59,7 @@ def observe_by_llm(llm: LlmClient, namespace: str, turns: Sequence[EpisodeRow], 
     if answer is None:
         return None
     dates = [f"{turn.sent_at:%Y-%m-%d}" for turn in turns]
-    return _grounded(answer, GroundedQuote(source_lines(turns)), dates, tokens_max) or None
+    return _grounded(answer, SourceEvidence(source_lines(turns)), dates, tokens_max) or None
 
 
 def reflect_by_llm(llm: LlmClient, namespace: str, notes: Sequence[str], tokens_max: int) -> list[str] | None:
@@ -71,13 +71,13 @@ def reflect_by_llm(llm: LlmClient, namespace: str, notes: Sequence[str], tokens_
     if answer is None:
         return None
     dates = [match[1] if (match := _DATE.match(note)) else "" for note in notes]
-    evidence = GroundedQuote([SourceLine("", note, _moment(date)) for note, date in zip(notes, dates, strict=True)])
+    evidence = SourceEvidence([SourceLine("", note, _moment(date)) for note, date in zip(notes, dates, strict=True)])
     condensed = _grounded(answer, evidence, dates, tokens_max)
     is_enough = sum(map(estimate_tokens, condensed)) >= _REFLECTED_SHARE_MIN * tokens_max
     return condensed if is_enough else None
 
 
-def _grounded(answer: Sequence[_Note], evidence: GroundedQuote, dates: Sequence[str], tokens_max: int) -> list[str]:
+def _grounded(answer: Sequence[_Note], evidence: SourceEvidence, dates: Sequence[str], tokens_max: int) -> list[str]:
     """Return the notes that the evidence grounds, in the order of their lines, within `tokens_max`.
 
     Parameters:

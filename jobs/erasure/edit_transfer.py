@@ -42,7 +42,7 @@ _BATCH = 1_000
 
 
 class MemoryEdit(NamedTuple):
-    """An event that cares for a memory."""
+    """An event that edits a memory."""
 
     #: The decrypted event.
     event: RecordedEvent

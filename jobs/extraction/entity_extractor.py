@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
-from recollect.jobs.extraction.entity_names import FoundName, named_entities
+from recollect.jobs.extraction.entity_names import RecognisedEntity, named_entities
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.name_lexicon import short_forms
@@ -67,12 +67,12 @@ class _Mentions:
 
     def __init__(self) -> None:
         #: The mention with the most confidence, by case-folded name and type.
-        self.entities: dict[tuple[str, str], FoundName] = {}
+        self.entities: dict[tuple[str, str], RecognisedEntity] = {}
         #: Ids of the messages.
         self.sources: dict[tuple[str, str], list[str]] = {}
         self._sentences: dict[str, set[tuple[str, int]]] = {}
 
-    def add(self, entity: FoundName, event_id: str, sentence: int) -> None:
+    def add(self, entity: RecognisedEntity, event_id: str, sentence: int) -> None:
         """Add a name in a sentence of a message."""
         name = entity.name.casefold()
         key = name, entity.type
@@ -81,7 +81,7 @@ class _Mentions:
         self.sources.setdefault(key, []).append(event_id)
         self._sentences.setdefault(name, set()).add((event_id, sentence))
 
-    def people(self) -> list[FoundName]:
+    def people(self) -> list[RecognisedEntity]:
         """Return the people."""
         return [entity for (_, type), entity in self.entities.items() if type == "person"]
 
@@ -94,11 +94,11 @@ class _Mentions:
         """Return a person with a short form of the name."""
         keys = ((name.casefold(), "person"), (short.casefold(), "person"))
         sources = [id for key in keys for id in self.sources.get(key, ())]
-        entity = FoundName(name, "person", _SHORT_FORM_CONFIDENCE)
+        entity = RecognisedEntity(name, "person", _SHORT_FORM_CONFIDENCE)
         return _item(entity, sources, aliases=[short])
 
 
-def _item(entity: FoundName, sources: Sequence[str], **fields: Any) -> ExtractedItem:
+def _item(entity: RecognisedEntity, sources: Sequence[str], **fields: Any) -> ExtractedItem:
     """Return an entity as an item of `facts.extracted`."""
     names = {"name": entity.name, "type": entity.type, "confidence": entity.confidence}
     return ExtractedItem("entities", {**names, **fields, "source_events": list(dict.fromkeys(sources))[:_SOURCES_MAX]})
@@ -109,7 +109,7 @@ def names_of(text: str) -> dict[str, str]:
     return {entity.name: entity.type for _, entity in _names(text)}
 
 
-def _names(text: str) -> Iterator[tuple[int, FoundName]]:
+def _names(text: str) -> Iterator[tuple[int, RecognisedEntity]]:
     """Yield the names of a message whose types are sure, each with the number of its sentence."""
     text = excerpt(text)
     language = language_of(text) or ""

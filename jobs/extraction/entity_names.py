@@ -47,7 +47,7 @@ _NEIGHBOURS = {
 }
 
 
-class FoundName(NamedTuple):
+class RecognisedEntity(NamedTuple):
     """A name in a sentence, with the type of what it names."""
 
     name: str
@@ -209,7 +209,7 @@ def entity_weights() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         )
 
 
-def named_entities(text: str, *, before: str = "", language: str = "") -> Iterator[FoundName]:
+def named_entities(text: str, *, before: str = "", language: str = "") -> Iterator[RecognisedEntity]:
     """Yield the names in a sentence, in order; see `Words` for the parameters."""
     words = Words(text, before=before, language=language)
     candidates = words.candidates()
@@ -222,7 +222,9 @@ def named_entities(text: str, *, before: str = "", language: str = "") -> Iterat
         if probabilities[best] >= _TYPE_MIN * (1 - probabilities[0]):
             first, last = words.tokens[numbers[0]], words.tokens[numbers[-1]]
             name = text[first.start : last.start + len(last.text)]
-            yield FoundName(_shown(name, words.case), TYPES[best], round(min(float(probabilities[best]), 0.95), 2))
+            yield RecognisedEntity(
+                _shown(name, words.case), TYPES[best], round(min(float(probabilities[best]), 0.95), 2)
+            )
 
 
 def _read(words: Words, candidates: Sequence[int]) -> dict[int, NDArray[np.float32]]:

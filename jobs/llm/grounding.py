@@ -53,7 +53,7 @@ class SourceLine(NamedTuple):
     sent_at: datetime
 
 
-class GroundedQuote:
+class SourceEvidence:
     """The words, numbers and dates of source lines.
 
     Parameters:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from recollect.jobs.extraction.excerpt import excerpt
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm.conversation_lines import label
-from recollect.jobs.llm.grounding import GroundedQuote, SourceLine
+from recollect.jobs.llm.grounding import SourceEvidence, SourceLine
 from recollect.projections.queries.session_queries import EarlierTurn
 
 #: Characters of an earlier message: enough for its names and its question.
@@ -32,8 +32,8 @@ class LlmConversation:
         self.messages = [message._replace(text=excerpt(message.text)) for message in messages]
         self._earlier = earlier
         #: The lines of each session, which have the names for its pronouns.
-        self._sessions: dict[str | None, GroundedQuote] = {}
-        self._lines: dict[int, GroundedQuote] = {}
+        self._sessions: dict[str | None, SourceEvidence] = {}
+        self._lines: dict[int, SourceEvidence] = {}
 
     def lines(self) -> list[str]:
         """Return the lines of the request: the messages before, and the numbered messages."""
@@ -60,18 +60,18 @@ class LlmConversation:
         """Return the message of a line; None when the model invented the line."""
         return self.messages[number - 1] if 0 < number <= len(self.messages) else None
 
-    def line(self, number: int) -> GroundedQuote:
+    def line(self, number: int) -> SourceEvidence:
         """Return the evidence for numbers and dates: the line, and the message before it, which it may answer."""
         if number not in self._lines:
             lines = [self._before(number), _source(self.messages[number - 1])]
-            self._lines[number] = GroundedQuote([line for line in lines if line is not None])
+            self._lines[number] = SourceEvidence([line for line in lines if line is not None])
         return self._lines[number]
 
-    def session(self, number: int) -> GroundedQuote:
+    def session(self, number: int) -> SourceEvidence:
         """Return the evidence for names: all lines of the session of a line, with those before the window."""
         session_id = self.messages[number - 1].session_id
         if session_id not in self._sessions:
-            self._sessions[session_id] = GroundedQuote(self.session_lines(session_id, len(self.messages)))
+            self._sessions[session_id] = SourceEvidence(self.session_lines(session_id, len(self.messages)))
         return self._sessions[session_id]
 
     def has_user(self) -> bool:

@@ -18,7 +18,7 @@ from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.spoken_sentences import Sentence
 from recollect.jobs.extraction.standing_instructions import RISKY_STRENGTH, find_instruction, is_risky
-from recollect.jobs.llm.grounding import GroundedQuote, SourceLine
+from recollect.jobs.llm.grounding import SourceEvidence, SourceLine
 from recollect.jobs.llm.model_client import LlmClient
 from recollect.jobs.llm_reading.claim_reader import SaysClaim
 from recollect.jobs.llm_reading.llm_checks import refusal
@@ -120,7 +120,7 @@ def _rule(statement: LlmStatement, message: IncomingMessage) -> dict[str, Any] |
     text = statement.text.rstrip(END_SIGNS + " ")
     words = statement.words.casefold()
     sentence = next((part for part in split_sentences(message.text) if words in part.casefold()), message.text)
-    own = GroundedQuote([SourceLine(message.speaker, message.text, message.sent_at)])
+    own = SourceEvidence([SourceLine(message.speaker, message.text, message.sent_at)])
     if not words or _REPORTED.search(sentence) or not own.grounds(text):
         return None
     # The user's own words are read first: `please no emojis` is plainer than "Use no emojis in answers to Ann".

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from recollect.jobs.derivation.event_drafts import SummaryDraft
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
-from recollect.jobs.llm.grounding import GroundedQuote
+from recollect.jobs.llm.grounding import SourceEvidence
 from recollect.jobs.llm.model_client import LlmClient
 from recollect.jobs.summarising.extractive import summarise
 from recollect.projections.embeddings.embedder import Vector
@@ -102,7 +102,7 @@ def _summarise_by_llm(
     sentences = list(
         dict.fromkeys(part for line in answer.splitlines() for part in split_sentences(line.strip(" -*•\t")))
     )
-    grounded = GroundedQuote(source_lines(turns)).grounded_sentences(sentences)
+    grounded = SourceEvidence(source_lines(turns)).grounded_sentences(sentences)
     if len(grounded) < _GROUNDED_SHARE_MIN * len(sentences):
         return None
     return _fitting(grounded, tokens_max) or None

@@ -17,7 +17,8 @@ from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.api.memory.recollect import Recollect
 from recollect.api.pages.entity_map import ENTITIES_MAX, entity_map
 from recollect.api.pages.message_sources import message_sources
-from recollect.api.pages.moments import MOMENTS_MAX, PERIODS_MAX, list_moments, namespace_stats, timeline
+from recollect.api.pages.moments import MOMENTS_MAX, PERIODS_MAX, list_moments, timeline
+from recollect.api.pages.namespace_stats import namespace_stats
 from recollect.events.limits import check_namespace
 from recollect.projections.queries.snapshot import Snapshot
 

@@ -55,8 +55,7 @@ _VARIANCE_MIN = 0.25
 _NEIGHBOUR_SHARE = 0.6
 #: Characters of a query that are searched for names.
 NAMED_CHARS_MAX = 1_000
-#: Measures of an item for a query, as `knowledge_search` describes them: by vector `near`, `distinct` and `closest`; by
-#: word `coverage` and `title`; by the persons and things in the query `own`, `named` and `stranger`; by kind `sought`.
+#: The measures, in the order of their coefficients.
 MEASURES = ("near", "distinct", "closest", "coverage", "title", "own", "named", "sought", "stranger")
 #: The coefficients of `MEASURES`, the constant last.
 _HYBRID = np.array([0.03, 1.3, 0.13, 0.43, 0.85, 1.35, 0.0, 2.06, -1.44, -5.4], np.float32)

@@ -79,7 +79,7 @@ def _file(files: SourceFiles, name: str, options: ReadOptions) -> Iterator[Recor
         lambda fields: [_message(fields, chat, options)],
         descends=_is_container,
         on_field=on_field,
-        of=lambda: f" of {as_text(chat.fields.get('name')) or 'a chat'}",
+        place=lambda: f" of {as_text(chat.fields.get('name')) or 'a chat'}",
     )
 
 

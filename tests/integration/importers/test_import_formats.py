@@ -74,19 +74,34 @@ def test_a_format_that_is_not_installed_is_named_with_the_command_that_installs_
     assert run(made["mem0"], settings_of_test).failed == []
 
 
-def test_a_package_with_an_entry_point_adds_a_format(
-    tmp_path: Path, settings_of_test: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "csv_chats.py").write_text(CSV_CHATS)
+def add_package(folder: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package whose module `csv_chats` has an entry point."""
+    (folder / "csv_chats.py").write_text(code)
     about = {
         "METADATA": "Metadata-Version: 2.1\nName: csv-chats\nVersion: 1\n",
         "entry_points.txt": "[recollect.importers]\ncsv-chats = csv_chats\n",
     }
-    exports.write_folder(tmp_path / "csv_chats-1.dist-info", about)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    exports.write_folder(folder / "csv_chats-1.dist-info", about)
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    monkeypatch.delitem(sys.modules, "csv_chats", raising=False)
+
+
+def test_a_package_with_an_entry_point_adds_a_format(
+    tmp_path: Path, settings_of_test: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_package(tmp_path, CSV_CHATS, monkeypatch)
     (tmp_path / "chat.csv").write_text("1,I moved to Lund\n")
     assert run(tmp_path / "chat.csv", settings_of_test).format == "csv-chats"
     assert texts(settings_of_test) == ["user: I moved to Lund"]
+
+
+def test_a_package_that_cannot_be_loaded_is_named_and_the_other_formats_are_read(
+    tmp_path: Path, settings_of_test: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    add_package(tmp_path, "import not_installed", monkeypatch)
+    path = exports.write_json(tmp_path / "mem0.json", exports.MEM0)
+    assert run(path, settings_of_test).format == "mem0"
+    assert "csv_chats cannot be loaded: ModuleNotFoundError" in caplog.text
 
 
 def test_a_dry_run_creates_no_data_folder(tmp_path: Path, settings_of_test: Settings) -> None:
