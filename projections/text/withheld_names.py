@@ -59,8 +59,13 @@ _KEPT_FROM_ALL = tuple(
         r"between (?:us(?: two)?|you and me|the two of us|me and you)\b(?=\s{0,3}(?:$|[.!?,;:)…]|please\b|ok\b))",
     )
 )
-#: Every request has one of these words; most messages have none.
-_HINT = re.compile(r"n['’]?t|not|never|between|keep|hide", re.IGNORECASE)
+#: Each match of the patterns above has one of these. Few messages do, and the patterns take a hundred microseconds.
+_HINT = re.compile(
+    rf"n(?:['’]?t|ot|ever){_S}(?:(?:you|ever|please|dare|a){_S}){{0,4}}"
+    r"(?:tell|inform|mention|say|show|repeat|forward|breathe|know|find|hear|word)|"
+    rf"keep{_S}{_THIS}|between (?:us|you|the|me)",
+    re.IGNORECASE,
+)
 #: Words that are not names, lower case.
 _NO_NAMES = STOP_WORDS | frozenset("anyone anybody everyone go".split())
 
