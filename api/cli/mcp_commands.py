@@ -148,17 +148,13 @@ class _ServerOrMemory:
                 return server.retrieve(self._namespace, request, wait=True).as_json()
         return retrieve_here(self._open_memory(), self._namespace)(request)
 
-    def append(self, event: dict[str, Any]) -> AppendedNote:
-        """Append the event of a note."""
-        import uuid_utils  # noqa: PLC0415
-
+    def append(self, events: list[dict[str, Any]]) -> AppendedNote:
+        """Append the event of a note and those of its statements; all have ids, so they can be sent again."""
         from recollect.api.mcp.tool_session import AppendedNote, append_here  # noqa: PLC0415
 
-        # With an id, an event that a server may have recorded before it ended can be sent again.
-        event = {"id": str(uuid_utils.uuid7()), **event}
         server = running_server(self._data)
         if server is not None:
             with server, suppress(ServerUnavailable, AppendUnknown):
-                [appended] = server.append(self._namespace, event)
-                return AppendedNote(appended.id, appended.version, appended.duplicate)
-        return append_here(self._open_memory(), self._namespace)(event)
+                note = server.append(self._namespace, events)[0]
+                return AppendedNote(note.id, note.version, note.duplicate)
+        return append_here(self._open_memory(), self._namespace)(events)

@@ -1,14 +1,18 @@
 """Memory tools: remember, correct and forget.
 
-A model writes notes with the role of a tool, which is what they are: the words of neither the user nor a person. So no
-fact is extracted from them, and a note that looks like instructions waits for a review before it is retrieved.
+A model writes notes with the role of a tool, which is what they are: the words of neither the user nor a person. So
+what they state is inferred, and a note that looks like instructions waits for a review before it is retrieved.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
-from recollect.api.mcp.shown_memories import fenced, memory_text, shortened, shown_memory
+from recollect.api.mcp.noted_statements import noted_statements
+from recollect.api.mcp.shown_memories import existing, fenced, memory_text, shortened, shown_memory
 from recollect.api.mcp.tool_arguments import CorrectArguments, ForgetArguments, RememberArguments
 from recollect.api.mcp.tool_results import (
     CorrectResult,
@@ -28,13 +32,17 @@ from recollect.events.intake.instructions import looks_like_instructions
 NOTE_ROLE = "tool:mcp"
 _NOTE_SPEAKER = "assistant's note"
 _ID_PREFIX = "mcp:"
+#: Whom `the user` means when the client does not name who asks.
+_USER = "user"
+#: Characters of the hash of a note in its id.
+_HASH_CHARS = 16
 #: The argument of each field of an event.
 _ARGUMENTS = {"events.0.id": "idempotency_key", "events.0.occurred_at": "when"}
 #: Memories that a dry run of `forget` lists.
 _CANDIDATES_MAX = 10
 _STATUS_TEXTS: dict[RememberStatus, str] = {
     "accepted": "Remembered.",
-    "duplicate": "This key was used before with the same text; nothing was added.",
+    "duplicate": "This was remembered before; nothing was added.",
     "echo": "This repeats what was just recalled, so it is stored and not retrieved; nothing is lost.",
     "quarantined": "Stored, but it looks like instructions for an assistant, so it is not retrieved until the user "
     "approves it (recollect quarantine).",
@@ -42,17 +50,12 @@ _STATUS_TEXTS: dict[RememberStatus, str] = {
 
 
 def remember(session: ToolSession, arguments: RememberArguments) -> ToolAnswer:
-    """Append a note. The next `recall` finds it."""
-    event: dict[str, Any] = {
-        "type": "message.added",
-        "payload": {"role": NOTE_ROLE, "name": _NOTE_SPEAKER, "text": arguments.text},
-    }
-    if arguments.idempotency_key is not None:
-        event["id"] = f"{_ID_PREFIX}{arguments.idempotency_key}"
-    if arguments.when is not None:
-        event["occurred_at"] = arguments.when.isoformat()
+    """Append a note and what it states. The next `recall` finds it. The same note of the same day is one note."""
     try:
-        appended = session.append(event)
+        appended = session.append(_note_events(session, arguments))
+        if appended.is_duplicate and arguments.idempotency_key is None and existing(session, appended.id) is None:
+            # It was forgotten, and is noted again.
+            appended = session.append(_note_events(session, arguments, again=uuid4().hex[:8]))
     except EventIdConflict:
         raise InvalidInput(
             "this key was used before with another text; give another key, or correct the memory",
@@ -63,6 +66,24 @@ def remember(session: ToolSession, arguments: RememberArguments) -> ToolAnswer:
     status: RememberStatus = "duplicate" if appended.is_duplicate else _status(session, appended.id)
     result = RememberResult(memory_id=appended.id, version=appended.version, status=status)
     return ToolAnswer(text=f"{_STATUS_TEXTS[status]} Id: {appended.id}", data=result.as_json(), count=1)
+
+
+def _note_events(session: ToolSession, arguments: RememberArguments, *, again: str = "") -> list[dict[str, Any]]:
+    """Return the event of a note, and those of what it states; `again` makes another id of the same text."""
+    text, when = arguments.text, arguments.when
+    day = datetime.now(UTC).date().isoformat() if when is None else when.start.isoformat()
+    note: dict[str, Any] = {"type": "message.added"}
+    if when is not None and when.is_longer_than_a_day:
+        # A day of that time would be a guess.
+        text = f"{text} ({when.words})"
+    elif when is not None:
+        note["occurred_at"] = when.start.isoformat()
+    note["payload"] = {"role": NOTE_ROLE, "name": _NOTE_SPEAKER, "text": text}
+    key = arguments.idempotency_key or sha256(f"{day} {text}".encode()).hexdigest()[:_HASH_CHARS] + again
+    note["id"] = f"{_ID_PREFIX}{key}"
+    statements = noted_statements(text, note["id"], session.speaker or _USER, _NOTE_SPEAKER)
+    ids = ({"id": f"{note['id']}:{place}"} for place in range(len(statements)))
+    return [note, *(event | id for event, id in zip(statements, ids, strict=True))]
 
 
 def _status(session: ToolSession, memory_id: str) -> RememberStatus:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import orjson
@@ -72,12 +73,24 @@ def _history_of(session: ToolSession, memory_id: str) -> list[dict[str, Any]]:
 
 
 def _memories_about(session: ToolSession, subject: str) -> list[dict[str, Any]]:
-    """Return the facts and preferences of a subject, oldest first, whether they still hold or not."""
+    """Return the facts and preferences of a subject, or else those that name it, whether they still hold or not.
+
+    The oldest comes first.
+    """
+    memories = _knowledge(session, {"subject": subject})
+    if not memories:
+        name = re.compile(rf"(?<!\w){re.escape(subject)}(?!\w)", re.IGNORECASE)
+        memories = [memory for memory in _knowledge(session, {}) if name.search(memory_text(memory))]
+    return sorted(memories, key=lambda memory: str(memory["created_at"]))
+
+
+def _knowledge(session: ToolSession, filters: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the facts and preferences that match filters."""
     memories: list[dict[str, Any]] = []
     for name, kind in (("facts", "fact"), ("preferences", "preference")):
-        page = session.memory.list(session.namespace, name, limit=_PAGE_ITEMS, filters={"subject": subject})
+        page = session.memory.list(session.namespace, name, limit=_PAGE_ITEMS, filters=filters)
         memories += [{"kind": kind, **item} for item in page["items"]]
-    return sorted(memories, key=lambda memory: str(memory["created_at"]))
+    return memories
 
 
 def _entry(session: ToolSession, memory: dict[str, Any]) -> HistoryEntry:

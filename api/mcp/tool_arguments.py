@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from recollect.api.mcp.tool_dates import TimeRange, time_range
 from recollect.api.retrieval.contract.request import Kind
 
 #: Characters of a query: a pasted message is searched by its rarest words anyway.
@@ -20,19 +22,28 @@ NAME_CHARS_MAX = 200
 _Id = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX)]
 Why = Annotated[str | None, Field(min_length=1, max_length=NAME_CHARS_MAX, description="reason, kept in the log")]
 
-
-#: Characters of a date without a time, which models give for a day.
-_DATE_CHARS = len("2026-11-20")
-
-
-def _time_text(value: object) -> str:
-    """Return a time as text; a date is its beginning in UTC. Numbers, which could be seconds or years, are refused."""
-    if not isinstance(value, str) or "-" not in value[1:]:
-        raise ValueError("give a time with its zone, such as 2026-11-20T09:00:00Z")
-    return f"{value}T00:00:00Z" if len(value) == _DATE_CHARS else value
+#: Digits of a version.
+_VERSION_DIGITS = 11
+#: What models may give for a time, in the description of an argument.
+_TIMES = "day, time with zone, or words such as last week"
+_TIME_SCHEMA = WithJsonSchema({"type": "string", "maxLength": NAME_CHARS_MAX})
 
 
-Moment = Annotated[AwareDatetime, BeforeValidator(_time_text)]
+def _range(value: object) -> TimeRange:
+    """Return the time that a text means. Numbers, which could be seconds or years, are refused."""
+    return time_range(str(value)[:NAME_CHARS_MAX] if isinstance(value, str) else "")
+
+
+def _past(value: object) -> object:
+    """Return the end of the time that a text means, or the present if that comes first; a version stays as it is."""
+    if isinstance(value, str) and value.isdecimal():
+        return int(value[:_VERSION_DIGITS])
+    return value if isinstance(value, int) else min(_range(value).end, datetime.now(UTC))
+
+
+_Time = Annotated[TimeRange, BeforeValidator(_range), _TIME_SCHEMA]
+_Start = Annotated[AwareDatetime, BeforeValidator(lambda value: _range(value).start), _TIME_SCHEMA]
+_End = Annotated[AwareDatetime, BeforeValidator(lambda value: _range(value).end), _TIME_SCHEMA]
 
 
 class ToolArguments(BaseModel):
@@ -48,7 +59,9 @@ class RecallArguments(ToolArguments):
         str, Field(min_length=1, max_length=QUERY_CHARS_MAX, description="a question or topic, with its names")
     ]
     max_tokens: Annotated[int, Field(ge=100, le=20_000, description="size of the answer")] = 1_500
-    as_of: Annotated[str | None, Field(max_length=NAME_CHARS_MAX, description="past time (ISO 8601)")] = None
+    as_of: Annotated[
+        int | AwareDatetime | None, BeforeValidator(_past), _TIME_SCHEMA, Field(description=f"past {_TIMES}")
+    ] = None
     kinds: Annotated[list[Kind] | None, Field(min_length=1, max_length=20)] = None
 
 
@@ -58,7 +71,7 @@ class RememberArguments(ToolArguments):
     text: Annotated[
         str, Field(min_length=1, max_length=TEXT_CHARS_MAX, description="a full sentence that names who it is about")
     ]
-    when: Annotated[Moment | None, Field(description="when it happened, with zone; default now")] = None
+    when: Annotated[_Time | None, Field(description=f"when it happened: {_TIMES}; default now")] = None
     idempotency_key: Annotated[
         str | None,
         Field(min_length=1, max_length=_KEY_CHARS_MAX, description="repeating a call with the same key adds nothing"),
@@ -98,8 +111,8 @@ class HistoryArguments(ToolArguments):
 class TimelineArguments(ToolArguments):
     """Arguments of `timeline`."""
 
-    since: Annotated[Moment | None, Field(description="time with zone")] = None
-    until: Annotated[Moment | None, Field(description="time with zone")] = None
+    since: Annotated[_Start | None, Field(description=_TIMES)] = None
+    until: Annotated[_End | None, Field(description=_TIMES)] = None
     tier: Annotated[
         Literal["raw", "compressed", "distilled"] | None, Field(description="messages, or shorter summaries")
     ] = None

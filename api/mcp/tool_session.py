@@ -27,8 +27,8 @@ class AppendedNote(NamedTuple):
     is_duplicate: bool
 
 
-#: Appends the event of a note.
-AppendNote = Callable[[dict[str, Any]], AppendedNote]
+#: Appends the event of a note and those of its statements, all or none, and returns what became of the note.
+AppendNote = Callable[[list[dict[str, Any]]], AppendedNote]
 #: Records a call: the name of the tool, the scopes that it needs, and its answer.
 RecordCall = Callable[[str, frozenset[Scope], ToolAnswer], None]
 
@@ -67,9 +67,9 @@ def retrieve_here(memory: Recollect, namespace: str) -> Retrieve:
 def append_here(memory: Recollect, namespace: str) -> AppendNote:
     """Return the append by the memory of this process."""
 
-    def append(event: dict[str, Any]) -> AppendedNote:
-        [appended] = memory.append(namespace, event)
-        return AppendedNote(appended.id, appended.version, appended.duplicate)
+    def append(events: list[dict[str, Any]]) -> AppendedNote:
+        note = memory.append(namespace, events)[0]
+        return AppendedNote(note.id, note.version, note.duplicate)
 
     return append
 

@@ -101,14 +101,63 @@ async def test_the_next_recall_returns_what_was_remembered(memory: Recollect, mo
     assert (episode["id"], episode["text"]) == (remembered["memory_id"], "Ann's dog is called Rex.")
 
 
-async def test_a_note_is_the_word_of_a_tool_and_no_fact_is_made_of_it(memory: Recollect) -> None:
-    await call(memory, "note", "remember", text="I live in Oslo. My sister is called Mia.")
+async def test_a_note_is_the_word_of_a_tool_whose_sentences_are_kept_as_they_are(memory: Recollect) -> None:
+    text = "User is allergic to penicillin. User prefers short answers. Dislikes phone calls and prefers email."
+    await call(memory, "note", "remember", text=text)
     memory.settle("note")
-    assert memory.facts("note")["items"] == []
+    facts = memory.facts("note")["items"]
+    assert [(fact["predicate"], fact["object"]) for fact in facts] == [
+        ("is allergic to", "penicillin"),
+        # A longer value is not taken apart, since it may say several things.
+        ("note", "Dislikes phone calls and prefers email"),
+    ]
+    assert {fact["source_type"] for fact in facts} == {"inferred"}
+    [preference] = memory.list("note", "preferences")["items"]
+    assert (preference["name"], preference["value"]) == ("short answers", "prefers")
     [episode] = memory.episodes("note")["items"]
+    assert preference["source_events"] == facts[0]["source_events"] == [episode["id"]]
     assert episode["role"] == "tool:mcp"
-    [item] = memory.retrieve("note", "where does she live?").items
+    [item] = memory.retrieve("note", "which medicine is she allergic to?").items
     assert item.provenance == "tool"
+
+
+async def test_what_a_note_states_never_replaces_what_the_user_said_and_goes_with_the_note(memory: Recollect) -> None:
+    def active() -> list[str]:
+        return [fact["object"] for fact in memory.list("own", "facts", filters={"status": "active"})["items"]]
+
+    said = {"type": "fact.stated", "payload": {"subject": "user", "predicate": "lives in", "object": "Porto"}}
+    memory.append("own", said)
+    noted = data_of(await call(memory, "own", "remember", text="User lives in Oslo. User's name is Ann."))
+    assert {*active()} >= {"Porto", "Ann"}
+    history = text_of(await call(memory, "own", "history", subject="Ann"))
+    assert "user's name is Ann" in history
+    await call(memory, "own", "forget", memory_id=noted["memory_id"])
+    assert active() == ["Porto"]
+
+
+async def test_the_same_note_of_a_day_is_one_note_until_it_is_forgotten(memory: Recollect) -> None:
+    async def remembered(**arguments: Any) -> dict[str, Any]:
+        return data_of(await call(memory, "same", "remember", text="User has two cats.", **arguments))
+
+    first = await remembered()
+    assert await remembered() == first | {"status": "duplicate"}
+    assert (await remembered(when="2026-03-01"))["status"] == "accepted"
+    await call(memory, "same", "forget", memory_id=first["memory_id"])
+    assert (await remembered())["status"] == "accepted"
+    assert len(memory.list("same", "episodes", filters={"status": "active"})["items"]) == 2
+
+
+async def test_dates_are_days_times_or_words_and_a_week_is_not_guessed_to_be_a_day(memory: Recollect) -> None:
+    await call(memory, "dates", "remember", text="Ann sold the boat.", when="2026-03-01")
+    await call(memory, "dates", "remember", text="Ann bought a kayak.", when="last week")
+    sold, bought = memory.episodes("dates")["items"]
+    assert sold["occurred_at"] == "2026-03-01T00:00:00Z"
+    assert bought["text"] == "Ann bought a kayak. (last week)"
+    for words in ("yesterday", "today", "last week", "2026-04-01"):
+        listed = data_of(await call(memory, "dates", "timeline", since=words))["episodes"]
+        assert [item["id"] for item in listed] == [bought["id"]]
+    recalled = await call(memory, "dates", "recall", query="what did Ann buy?", as_of="last year")
+    assert "kayak" not in text_of(recalled)
 
 
 async def test_remembering_again_with_the_same_key_adds_nothing(memory: Recollect) -> None:
@@ -206,7 +255,8 @@ async def test_the_timeline_is_in_order_and_begins_with_the_latest(memory: Recol
         return [item["id"] for item in data_of(await call(memory, "days", "timeline", **arguments))["episodes"]]
 
     assert await listed(limit=3) == ["d5", "d6", "d7"]
-    assert await listed(limit=2, until="2026-03-04") == ["d2", "d3"]
+    # A day as an end is included.
+    assert await listed(limit=2, until="2026-03-04") == ["d3", "d4"]
     assert await listed(limit=1, since="2026-03-02T00:00:00Z") == ["d2"]
     page = data_of(await call(memory, "days", "timeline", since="2026-03-02T00:00:00Z", limit=2))
     assert await listed(since="2026-03-02T00:00:00Z", limit=2, after=page["next"]) == ["d4", "d5"]
@@ -230,8 +280,8 @@ async def test_recall_answers_as_of_a_past_time_and_within_its_budget(memory: Re
         ("recall", {"query": "x", "as_of": "soon"}, "as_of"),
         ("recall", {"query": "x" * 9_000}, "query"),
         ("remember", {"text": ""}, "text"),
-        ("remember", {"text": "x", "when": "yesterday"}, "when: give a time"),
-        ("remember", {"text": "x", "when": "2026"}, "when: give a time"),
+        ("remember", {"text": "x", "when": "some day"}, "when: give a day or a time"),
+        ("remember", {"text": "x", "when": "2026"}, "when: give a day or a time"),
         ("remember", {"text": "x", "when": "2999-01-01"}, "when: 2999-01-01"),
         ("remember", {"text": "x", "idempotency_key": "a\nb"}, "idempotency_key"),
         ("correct", {"memory_id": "none", "new_text": "x"}, "no memory with the id"),
