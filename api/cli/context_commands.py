@@ -1,4 +1,4 @@
-"""Context commands: the context for a prompt, for hosts that run a command, and the configuration of such hooks.
+"""Context command: the context for a prompt, for hosts that run a command before each.
 
 A hook runs before each prompt, so that it asks the running server, with as few imports as possible, and never fails: a
 prompt without memories is better than none.
@@ -7,38 +7,31 @@ prompt without memories is better than none.
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_hex
+from subprocess import DEVNULL, Popen
+from tempfile import TemporaryFile
 from typing import Annotated, Any, BinaryIO, cast
 
 import orjson
 import typer
 
 from recollect.api.cli.terminal import echo
-from recollect.events.errors import InvalidInput
 
 #: Seconds in which a hook has to answer: a server needs milliseconds, a process of its own two seconds.
 _SECONDS_MAX = 5.0
 #: Tokens of a context: 6,000 characters, since Claude Code shows its model at most 10,000 of a hook's output.
 _CONTEXT_TOKENS = 1_500
-#: Seconds that the hosts wait for a hook. Beyond `_SECONDS_MAX`, for the start of the process on a busy machine.
-_HOST_SECONDS_MAX = 10
-_DEFAULT_DATA = "recollect-data"
-
-#: Coding agents with hooks, and the file of a project that configures them. Claude Code and Codex read the same form.
-_FILES = {
-    "claude-code": ".claude/settings.json",
-    "codex": ".codex/hooks.json",
-    "kiro": ".kiro/agents/recollect.json",
-}
+#: Seconds in which a process of its own records a prompt whose hook had no time to.
+_LATE_SECONDS_MAX = 600.0
+DEFAULT_DATA = "recollect-data"
 
 HookNamespace = Annotated[str, typer.Option("--namespace", envvar="RECOLLECT_NAMESPACE", help="The namespace.")]
-_Record = Annotated[bool, typer.Option("--record", help="Append the prompt to the memory, too.")]
+RecordOption = Annotated[bool, typer.Option("--record", help="Append the prompt to the memory, too.")]
 #: Bytes of standard input that are read: a prompt with a pasted log; more than a request may have is cut.
 _INPUT_BYTES_MAX = 1 << 20
 #: Characters of an id of a host that becomes part of an event's id or session.
@@ -54,7 +47,7 @@ def context(
         bool, typer.Option("--stdin", help="Read the prompt, or the JSON of a hook, from standard input.")
     ] = False,
     prompt: Annotated[str | None, typer.Argument(help="The prompt, without --stdin.")] = None,
-    record: _Record = False,
+    record: RecordOption = False,
     budget_tokens: Annotated[
         int, typer.Option(metavar="<number>", min=0, help="Maximum number of tokens of the context.")
     ] = _CONTEXT_TOKENS,
@@ -67,19 +60,41 @@ def context(
     The running server of the data folder answers. Without one, this process searches by keywords, which takes longer.
     The exit code is always 0, and a memory that cannot be reached is a warning.
     """
-    data = context.obj or Path(_DEFAULT_DATA)
+    data = context.obj or Path(DEFAULT_DATA)
+    given = read_hook_input(sys.stdin.buffer) if stdin else HookInput(prompt=(prompt or "").strip())
+    if record and given.prompt:
+        # With an id, a prompt that was perhaps recorded in time can be recorded again.
+        given = replace(given, prompt_id=given.prompt_id or token_hex(8))
 
     def retrieved() -> str:
-        given = read_hook_input(sys.stdin.buffer) if stdin else HookInput(prompt=(prompt or "").strip())
         if not given.prompt and not given.is_start:
             return ""
         turn = _Turn(given, record=record and bool(given.prompt), budget_tokens=budget_tokens)
         answer = _ask_server(data, namespace, turn, seconds_max)
         return _ask_here(context.obj, namespace, turn) if answer is None else answer
 
-    text = _within(seconds_max, retrieved)
+    def record_late() -> None:
+        if record and given.prompt and seconds_max < _LATE_SECONDS_MAX:
+            _record_late(data, namespace, given)
+
+    text = _within(seconds_max, retrieved, record_late)
     if text:
         echo(text)
+
+
+def _record_late(data: Path, namespace: str, given: HookInput) -> None:
+    """Start a process that records a prompt, and outlives the hook."""
+    fields = {"prompt": given.prompt, "session_id": given.session_id, "prompt_id": given.prompt_id}
+    program = [sys.executable, "-c", "from recollect.api.cli.main import run; run()", "context", "--stdin", "--record"]
+    options = ["--namespace", namespace, "--data", str(data), "--seconds-max", str(_LATE_SECONDS_MAX)]
+    with TemporaryFile() as standard_input:
+        standard_input.write(orjson.dumps(fields))
+        standard_input.seek(0)
+        # Arguments of this process and no shell.
+        Popen(  # noqa: S603
+            [*program, *options], stdin=standard_input, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
+        )
+    echo("recollect: the prompt is recorded in the background", err=True)
 
 
 class _Turn:
@@ -147,7 +162,7 @@ def _ask_here(data: Path | None, namespace: str, turn: _Turn) -> str:
         return "" if result is None else result.context
 
 
-def _within(seconds_max: float, work: Callable[[], str]) -> str:
+def _within(seconds_max: float, work: Callable[[], str], at_timeout: Callable[[], object]) -> str:
     """Return the result of `work`; an empty text, and a warning, when it fails or takes longer."""
     results: list[str] = []
 
@@ -164,41 +179,11 @@ def _within(seconds_max: float, work: Callable[[], str]) -> str:
     if results:
         return results[0]
     echo(f"recollect: no memories within {seconds_max:g} seconds", err=True)
+    at_timeout()
     sys.stdout.flush()
     sys.stderr.flush()
     # The thread would keep the process, and the prompt, until it ends.
     os._exit(0)
-
-
-def hook(
-    context: typer.Context,
-    host: Annotated[str, typer.Argument(help="The coding agent: claude-code, codex or kiro.")],
-    namespace: HookNamespace,
-    record: _Record = False,
-) -> None:
-    """Print the configuration by which a coding agent puts memories into each prompt."""
-    if host not in _FILES:
-        raise InvalidInput(f"give one of {', '.join(_FILES)}", field="host")
-    data = (context.obj or Path(_DEFAULT_DATA)).resolve()
-    # Hosts do not have the PATH of a virtual environment.
-    program = shutil.which("recollect") or "recollect"
-    command = [program, "context", "--namespace", namespace, "--stdin", "--data", str(data)]
-    configuration = _configuration(host, shlex.join([*command, "--record"] if record else command), record=record)
-    echo(f"# {_FILES[host]}: merge it into the file, or create it", err=True)
-    echo(orjson.dumps(configuration, option=orjson.OPT_INDENT_2).decode())
-
-
-def _configuration(host: str, command: str, *, record: bool) -> dict[str, Any]:
-    """Return the configuration of a host. A recorded first prompt brings what a start has."""
-    if host == "kiro":
-        entry = [{"command": command, "timeout_ms": _HOST_SECONDS_MAX * 1_000}]
-        hooks = {"userPromptSubmit": entry} if record else {"agentSpawn": entry, "userPromptSubmit": entry}
-        return {"name": "recollect", "tools": ["*"], "hooks": hooks}
-    handler = [{"type": "command", "command": command, "timeout": _HOST_SECONDS_MAX}]
-    prompts = {"UserPromptSubmit": [{"hooks": handler}]}
-    # A resumed conversation has the context of its start.
-    starts = {} if record else {"SessionStart": [{"matcher": "startup|clear", "hooks": handler}]}
-    return {"hooks": starts | prompts}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

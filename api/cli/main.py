@@ -17,6 +17,7 @@ from recollect.api.cli import (
     doctor_command,
     edit_commands,
     erasure_commands,
+    hook_commands,
     import_commands,
     job_commands,
     log_commands,
@@ -101,7 +102,7 @@ app.command()(analytics_commands.sql)
 app.command()(token_commands.audit)
 app.command()(mcp_commands.mcp)
 app.command()(context_commands.context)
-app.command()(context_commands.hook)
+app.add_typer(hook_commands.app, name="hook")
 
 
 def _print_version(wanted: bool) -> None:

@@ -12,6 +12,7 @@ import pytest
 from support.command_line import recollect
 from support.events import message
 from support.server import recollect_process, serving
+from support.waiting import eventually
 
 from recollect import Recollect
 from recollect.api.settings import load_settings
@@ -141,12 +142,69 @@ def test_after_its_time_it_prints_nothing(data: Path) -> None:
     assert "within 0.1 seconds" in done.stderr
 
 
+def test_a_prompt_whose_hook_has_no_time_is_recorded_all_the_same(data: Path) -> None:
+    fields = {"prompt": "My kite is called Zephyr.", "session_id": "late", "prompt_id": "p1"}
+    arguments = ("context", "--namespace", "ann", "--stdin", "--record", "--seconds-max", "0.1")
+    done = recollect_process(*arguments, data=data, stdin=orjson.dumps(fields))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "recorded in the background" in done.stderr
+
+    def is_recorded() -> bool:
+        return "Zephyr" in recollect("list", "ann", "episodes", "--filter", "session_id=late", data=data).stdout
+
+    eventually(is_recorded)
+
+
+#: An agent and its file in the folder of a user.
+AGENT_FILES = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "cursor": ".cursor/mcp.json",
+    "opencode": ".config/opencode/opencode.json",
+}
+
+
+@pytest.mark.parametrize("agent", [*AGENT_FILES, "kiro"])
+def test_an_agent_is_set_up_by_one_command_and_as_before_after_another(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    beep = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "beep"}]}]}, "mcp": {"timeout": 5}}
+    before = {} if agent == "kiro" else {home / AGENT_FILES[agent]: beep}
+    for path, content in before.items():
+        path.parent.mkdir(parents=True)
+        path.write_bytes(orjson.dumps(content))
+    for namespace in ("bert", "carla"):
+        done = recollect("hook", "install", agent, "--user", "--namespace", namespace, data=data)
+        assert done.returncode == 0, done.stderr
+    text = "".join(path.read_text() for path in home.rglob("*.json"))
+    assert "carla" in text
+    assert "bert" not in text
+    assert recollect("hook", "remove", agent, "--user", data=data).returncode == 0
+    left = {path: orjson.loads(path.read_bytes()) for path in home.rglob("*") if path.is_file()}
+    for content in left.values():
+        content.pop("$schema", None)
+    assert left == before
+
+
+def test_a_file_that_is_no_plain_json_is_left_alone(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "opencode.json").write_text('{"model": "x"} // mine')
+    done = recollect("hook", "install", "opencode", "--namespace", "ann", data=data)
+    assert done.returncode == 2
+    assert "merge by hand" in done.stderr
+    assert (tmp_path / "opencode.json").read_text() == '{"model": "x"} // mine'
+
+
 @pytest.mark.parametrize("host", ["claude-code", "codex", "kiro"])
 @pytest.mark.parametrize("options", [[], ["--record"]])
 def test_a_hook_is_the_configuration_of_its_host_and_its_command_runs(
     data: Path, host: str, options: list[str]
 ) -> None:
-    printed = recollect("hook", host, "--namespace", "ann", *options, data=data)
+    printed = recollect("hook", "show", host, "--namespace", "ann", *options, data=data)
     assert printed.returncode == 0
     hooks = orjson.loads(printed.stdout)["hooks"]
     prompts = "userPromptSubmit" if host == "kiro" else "UserPromptSubmit"
