@@ -19,6 +19,8 @@ Result = TypeVar("Result")
 #: Seconds that a chat waits for its memory: a retrieval takes under one, and the first one waits for the model, which
 #: loads in three.
 WAIT_SECONDS = 5.0
+#: Seconds of the first call of a memory that was just opened: its model loads in under one, on a busy machine in ten.
+FIRST_WAIT_SECONDS = 20.0
 #: Calls that are not answered yet. More than the requests that a bot has at once are those of a memory that hangs.
 _CALLS_MAX = 256
 
@@ -28,15 +30,17 @@ class LimitedCalls:
 
     Parameters:
         timeout_seconds: seconds that a call is waited for.
+        first_seconds: seconds that calls are waited for until one was answered, if these are more.
 
     Raises:
         InvalidInput: `timeout_seconds` is not over 0.
     """
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self, timeout_seconds: float, *, first_seconds: float = 0) -> None:
         if not timeout_seconds > 0:
             raise InvalidInput("give a number of seconds over 0", field="timeout_seconds")
         self._seconds = timeout_seconds
+        self._first_seconds = max(first_seconds, timeout_seconds)
         self._free = threading.Semaphore(_CALLS_MAX)
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -60,12 +64,14 @@ class LimitedCalls:
 
         threading.Thread(target=work, name="recollect-memory", daemon=True).start()
         try:
-            return answered.result(self._seconds)
+            result = answered.result(self._first_seconds)
         except TimeoutError:
             if answered.done():
                 # An error of the memory itself.
                 raise
             raise self._late() from None
+        self._first_seconds = self._seconds
+        return result
 
     async def run_async(self, call: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of a coroutine, as `run` does; a task that is cancelled leaves it running."""
@@ -77,9 +83,10 @@ class LimitedCalls:
         task = asyncio.ensure_future(call)
         self._tasks.add(task)
         task.add_done_callback(self._end)
-        done, _ = await asyncio.wait([task], timeout=self._seconds)
+        done, _ = await asyncio.wait([task], timeout=self._first_seconds)
         if not done:
             raise self._late()
+        self._first_seconds = self._seconds
         return task.result()
 
     def _begin(self) -> None:
@@ -94,4 +101,4 @@ class LimitedCalls:
             task.exception()
 
     def _late(self) -> TimeoutError:
-        return TimeoutError(f"the memory did not answer within {self._seconds:g} seconds")
+        return TimeoutError(f"the memory did not answer within {self._first_seconds:g} seconds")

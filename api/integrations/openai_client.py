@@ -7,14 +7,14 @@ import threading
 from pathlib import Path
 from typing import Any, TypeVar, Unpack, cast
 
-from recollect.api.integrations.limited_calls import WAIT_SECONDS, LimitedCalls
+from recollect.api.integrations.limited_calls import FIRST_WAIT_SECONDS, WAIT_SECONDS, LimitedCalls
 from recollect.api.integrations.model_exchange import ExchangeSettings, ModelExchanges, new_session
 from recollect.api.integrations.model_request import Placement
 from recollect.api.integrations.openai_transport import memory_client
 from recollect.api.memory.async_recollect import AsyncRecollect
 from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
 from recollect.api.memory.recollect import Recollect
-from recollect.api.retrieval.contract.options import AppendOptions
+from recollect.api.retrieval.contract.options import AppendOptions, check_options
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
 
@@ -23,6 +23,8 @@ ClientT = TypeVar("ClientT")
 #: The open memories of this process, by data folder; the one of the settings under None.
 _opened: dict[str | None, Recollect] = {}
 _lock = threading.Lock()
+#: The arguments of `wrap` besides the options.
+_ARGUMENTS = ("namespace", "session", "memory", "user_name", "assistant_name", "placement", "timeout_seconds")
 
 
 def wrap(
@@ -58,17 +60,19 @@ def wrap(
         placement: ``before_last_message``, which leaves all that precedes it to the provider's prompt cache; or
             ``system``, the end of the first system message, for models that accept no other.
         timeout_seconds: seconds that a request waits for the memory, and its reply to be recorded; without an answer
-            in time the request is sent as it is.
+            in time the request is sent as it is. The first one waits up to 20, for a memory that this call opens.
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=800``.
 
     Raises:
-        InvalidInput: the client is not one of OpenAI, the memory does not fit it, or the time-out is not over 0.
+        InvalidInput: the client is not one of OpenAI, the memory does not fit it, an option is wrong, or the time-out
+            is not over 0.
             InvalidNamespace: the name.
         StorageError: the data folder cannot be opened.
     """
     http_client: Any = getattr(client, "_client", None)
     if not hasattr(client, "with_options") or not hasattr(http_client, "send"):
         raise InvalidInput("give an OpenAI or AsyncOpenAI of the openai package", field="client")
+    check_options(options, _ARGUMENTS)
     settings = ExchangeSettings(
         namespace=None if namespace is None else check_namespace(namespace),
         session=session or new_session(),
@@ -77,8 +81,8 @@ def wrap(
         placement=placement,
         options=options,
     )
-    calls = LimitedCalls(timeout_seconds)
     opened: Any = _open(memory) if memory is None or isinstance(memory, Path | str) else memory
+    calls = LimitedCalls(timeout_seconds, first_seconds=0 if opened is memory else FIRST_WAIT_SECONDS)
     if isinstance(opened, AsyncRecollect) and not hasattr(http_client, "aclose"):
         opened = opened.memory
     wrapped = memory_client(http_client, opened, ModelExchanges(settings), calls)

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from recollect.api.integrations.threaded_memory import asynchronous
 from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
 from recollect.api.memory.turn import AsyncTurn, TurnFields
-from recollect.api.retrieval.contract.options import ConversationOptions
+from recollect.api.retrieval.contract.options import ConversationOptions, check_options
 
 #: A text, or a function of the run that returns it, such as ``lambda ctx: ctx.deps.user_id``.
 OfRun = str | Callable[[RunContext[Any]], str]
@@ -37,6 +37,9 @@ class MemoryCapability(AbstractCapability[Any]):
         assistant_name: the name of the agent.
         metadata: labels of the prompt and of the output.
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=800``.
+
+    Raises:
+        InvalidInput: an option is wrong.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class MemoryCapability(AbstractCapability[Any]):
         metadata: Mapping[str, Any] | None = None,
         **options: Unpack[ConversationOptions],
     ) -> None:
+        check_options(options, ("namespace", "session", "tools", "user_name", "assistant_name", "metadata"))
         self._memory = asynchronous(memory)
         self._namespace = namespace
         self._session = session

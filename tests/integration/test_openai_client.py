@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
+import time
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +26,7 @@ from support.openai_server import (
 
 import recollect
 from recollect import AsyncClient, AsyncRecollect, Client, Recollect
+from recollect.api.integrations.limited_calls import LimitedCalls
 from recollect.api.integrations.openai_client import close_memories
 from recollect.api.settings import load_settings
 from recollect.events.errors import InvalidInput, StorageError
@@ -238,10 +241,10 @@ def test_without_its_memory_a_request_is_as_the_bot_wrote_it(
     server: OpenAiServer, memory: Recollect, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.behaviour = lambda _: said("Hello!")
-    for openai in (client(server, Failing()), client(server, memory, namespace=None), client(server, memory, limit=0)):
+    for openai in (client(server, Failing()), client(server, memory, namespace=None)):
         assert ask(openai, RULES, user("my secret plan")) == "Hello!"
         assert server.requests[-1]["messages"] == [RULES, user("my secret plan")]
-    assert caplog.text.count("goes on without its memory") == 4
+    assert caplog.text.count("goes on without its memory") == 3
     assert "my secret plan" not in caplog.text
 
 
@@ -357,6 +360,23 @@ def test_the_proxies_headers_and_hooks_of_the_given_client_stay(server: OpenAiSe
 def test_what_is_no_client_of_openai_is_refused(memory: Recollect) -> None:
     with pytest.raises(InvalidInput, match="OpenAI or AsyncOpenAI"):
         recollect.wrap(object(), memory=memory)
+
+
+def test_a_wrong_option_is_refused_when_the_client_is_wrapped(server: OpenAiServer, memory: Recollect) -> None:
+    for wrong, message in (
+        ({"namespac": "ann"}, "namespac: there is no such option; did you mean namespace?"),
+        ({"usr_name": "Ann"}, "usr_name: there is no such option; did you mean user_name?"),
+        ({"limit": 0}, "limit: "),
+    ):
+        with pytest.raises(InvalidInput, match=re.escape(message)):
+            client(server, memory, **wrong)
+
+
+def test_the_first_call_of_a_memory_that_was_just_opened_may_take_longer() -> None:
+    calls = LimitedCalls(0.05, first_seconds=5)
+    assert calls.run(lambda: time.sleep(0.2)) is None
+    with pytest.raises(TimeoutError, match="within 0.05 seconds"):
+        calls.run(lambda: time.sleep(1))
 
 
 def test_the_folder_of_the_settings_is_the_default(

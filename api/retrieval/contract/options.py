@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict
+from difflib import get_close_matches
+from typing import Any, TypedDict
+
+from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf
-from recollect.api.retrieval.contract.request import Format, Kind, Mode, Ranking
+from recollect.api.retrieval.contract.request import Format, Kind, Mode, Ranking, RetrieveRequest
+from recollect.events.errors import InvalidInput, first_problem
 
 #: A value of metadata, or several values to match any of.
 _MetadataOption = str | int | float | bool | Sequence[str | int | float | bool | None] | None
@@ -60,3 +64,22 @@ class ConversationOptions(_CommonOptions, total=False):
 
     #: Whether to wait for the embedding model.
     wait: bool
+
+
+def check_options(options: Mapping[str, Any], others: Collection[str]) -> None:
+    """Check the options of the retrievals to come, when they are given.
+
+    Parameters:
+        others: arguments of the function besides, which a wrong name may mean.
+
+    Raises:
+        InvalidInput: there is no such option, which names the nearest one; or a value is wrong.
+    """
+    known = AppendOptions.__annotations__.keys()
+    for name in options.keys() - known:
+        near = get_close_matches(name, [*known, *others], n=1)
+        raise InvalidInput(f"there is no such option{f'; did you mean {near[0]}?' if near else ''}", field=name)
+    try:
+        RetrieveRequest.model_validate({"query": "", **{name: options[name] for name in options if name != "wait"}})
+    except ValidationError as error:
+        raise first_problem(error) from None
