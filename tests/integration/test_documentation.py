@@ -114,7 +114,8 @@ def test_every_block_of_a_page_runs(page: str, tmp_path: Path, shims: Path, requ
 def test_a_block_that_is_not_run_has_no_commands_or_says_why() -> None:
     for page in pages():
         for block in blocks_of(page):
-            assert block.language in (*RUN, "text", "json", ""), f"{page}, line {block.line}: {block.language}"
+            is_known = block.language in (*RUN, "text", "json", "") or block.not_run is not None
+            assert is_known, f"{page}, line {block.line}: {block.language}"
             if block.language not in RUN and block.not_run is None:
                 commands = re.findall(r"^(?:\$ )?(?:recollect|curl|make|pip|python) .*", block.text, re.MULTILINE)
                 assert not commands, f"{page}, line {block.line}: mark the block as bash, console or python"
