@@ -23,8 +23,8 @@ _TOPICS = {
     "identity": 4, "home": 3, "work": 4, "relation": 5, "health": 4, "preference": 4, "possession": 3, "habit": 3,
     "decision": 2, "task": 3, "plan": 4, "event": 3, "stated": 10, "other": 2,
 }  # fmt: skip
-#: The place of each topic.
-_ORDER = {topic: place for place, topic in enumerate(_TOPICS)}
+#: The place of each topic, from 0.
+TOPIC_ORDER = {topic: place for place, topic in enumerate(_TOPICS)}
 #: The topics that say who a person is, each with the most statements at the start of a session.
 _LIFE = {"identity": 2, "home": 2, "work": 2, "relation": 2, "health": 2}
 #: Statements under which the messages say more.
@@ -55,7 +55,7 @@ def profile(context: SearchContext, is_requested: Callable[[KnowledgeItem], bool
         for pair in without_repetition(context, _best_first(statements, _TOPICS))
         if pair[1].trust >= request.min_trust
     )
-    shown = sorted(islice(allowed, request.limit), key=lambda pair: _ORDER[_topic(pair[0])])
+    shown = sorted(islice(allowed, request.limit), key=lambda pair: TOPIC_ORDER[topic_of(pair[0])])
     return [
         replace(item, score=1.0 - place / (len(shown) + 1), ranks={"topic": place}, matched_by=("topic",))
         for place, (_, item) in enumerate(shown, start=1)
@@ -108,14 +108,14 @@ def _best_first(statements: Iterable[KnowledgeItem], topics: Mapping[str, int]) 
     """
     by_topic: dict[str, list[KnowledgeItem]] = defaultdict(list)
     for item in sorted(statements, key=lambda item: (not item.pinned, -item.occurred_at_us, item.id)):
-        by_topic[_topic(item)].append(item)
+        by_topic[topic_of(item)].append(item)
     for topic in _LIFE:
         by_topic[topic].sort(key=lambda item: (not item.pinned, item.predicate == SAYS, -item.confidence))
-    places = sorted((place, _ORDER[topic], topic) for topic, most in topics.items() for place in range(most))
+    places = sorted((place, TOPIC_ORDER[topic], topic) for topic, most in topics.items() for place in range(most))
     return [by_topic[topic][place] for place, _, topic in places if place < len(by_topic[topic])]
 
 
-def _topic(item: KnowledgeItem) -> str:
+def topic_of(item: KnowledgeItem) -> str:
     """Return the topic of a statement."""
     if item.kind == "relationship":
         return "relation"

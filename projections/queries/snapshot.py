@@ -23,6 +23,7 @@ from recollect.projections.queries.knowledge_queries import KnowledgeQueries
 from recollect.projections.queries.map_queries import MapQueries
 from recollect.projections.queries.memory_id_queries import MemoryIdQueries
 from recollect.projections.queries.page_queries import PageQueries
+from recollect.projections.queries.profile_queries import ProfileQueries
 from recollect.projections.queries.progress_queries import ProgressQueries
 from recollect.projections.queries.quarantine_queries import QuarantineQueries
 from recollect.projections.queries.queried_episodes import EpisodeDetails
@@ -113,6 +114,11 @@ class Snapshot:
     def map(self) -> MapQueries:
         """Return the queries for the map of entities and for the timeline."""
         return MapQueries(self._connection)
+
+    @cached_property
+    def profile(self) -> ProfileQueries:
+        """Return the queries for the profile of the namespace."""
+        return ProfileQueries(self._connection, self.days)
 
     @cached_property
     def quarantine(self) -> QuarantineQueries:

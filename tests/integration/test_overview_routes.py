@@ -89,6 +89,45 @@ def test_the_map_of_the_past_has_what_was_there(house: Application) -> None:
     assert [edge["type"] for edge in answer["edges"] if edge["kind"] != "together"] == ["lives in"]
 
 
+def test_the_profile_has_sentences_by_topic_with_speaker_and_the_last_changes(house: Application) -> None:
+    house.memory.append(
+        "ben",
+        [
+            message("I live in Oslo", id="m1", name="Ben", occurred_at="2026-01-05T09:00:00Z"),
+            message("I moved to Bergen", id="m2", name="Ben", occurred_at="2026-03-05T09:00:00Z"),
+            home("Oslo", "m1", "2026-01-05T09:00:00Z"),
+            home("Bergen", "m2", "2026-03-05T09:00:00Z"),
+            {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "works at", "object": "Helio"}},
+            {"type": "preference.stated", "payload": {"key": "tone", "value": "short", "category": "communication"}},
+            {"type": "preference.stated", "payload": {"key": "units", "value": "Metric, please", "standing": True}},
+        ],
+    )
+    answer = house.http.get("/v1/namespaces/ben/profile").json()
+    assert [(item["topic"], item["text"]) for item in answer["items"]] == [
+        ("home", "Ben lives in Bergen"),
+        ("work", "Ann works at Helio"),
+        ("preference", "tone: short"),
+        ("rule", "Metric, please"),
+    ]
+    assert (answer["items"][0]["said_by"], answer["items"][0]["said_at"]) == ("Ben", "2026-03-05T09:00:00Z")
+    assert answer["items"][1]["said_by"] is None
+    assert {person["name"] for person in answer["people"]} == {"Ann", "Ben", "user"}
+    [change] = answer["changes"]
+    assert (change["before"], change["after"], change["changed_at"]) == (
+        "Ben lives in Oslo",
+        "Bergen",
+        "2026-03-05T09:00:00Z",
+    )
+    then = house.http.get("/v1/namespaces/ben/profile", params={"true_at": "2026-02-01T00:00:00Z"}).json()
+    assert [item["text"] for item in then["items"]] == ["Ben lives in Oslo"]
+    assert house.http.get("/v1/namespaces/ben/profile", params={"limit": 1}).json()["total"] == 4
+
+
+def home(place: str, source: str, stated_at: str) -> dict[str, Any]:
+    payload = {"subject": "Ben", "predicate": "lives in", "object": place}
+    return {"type": "fact.stated", "payload": payload | {"stated_at": stated_at, "source_events": [source]}}
+
+
 def test_moments_are_versions_with_their_times_from_the_first_to_the_last(house: Application) -> None:
     house.memory.append("long", [message(f"m{number}") for number in range(200)])
     answer = house.http.get("/v1/namespaces/long/moments", params={"limit": 40}).json()

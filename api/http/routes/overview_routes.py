@@ -1,4 +1,4 @@
-"""Overview routes: the map of a namespace, its moments, its timeline, its sizes, and the messages behind a memory."""
+"""Overview routes: profile, map, moments, timeline and sizes of a namespace, and the messages behind a memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import Depends, Query
+from pydantic import AwareDatetime
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
@@ -19,6 +20,8 @@ from recollect.api.pages.entity_map import ENTITIES_MAX, entity_map
 from recollect.api.pages.message_sources import message_sources
 from recollect.api.pages.moments import MOMENTS_MAX, PERIODS_MAX, list_moments, timeline
 from recollect.api.pages.namespace_stats import namespace_stats
+from recollect.api.pages.profile_page import STATEMENTS, STATEMENTS_MAX, profile_page
+from recollect.events.envelope import microseconds, now_us
 from recollect.events.limits import check_namespace
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -35,6 +38,22 @@ async def read_map(
 ) -> Response:
     """Return the entities, and the relationships, facts and common messages that connect them."""
     return await _answer(memory, namespace, as_of, lambda snapshot: entity_map(snapshot, limit))
+
+
+@router.get("/v1/namespaces/{namespace}/profile", name="profile")
+@allow("read", cost=5, audited=True)
+async def read_profile(
+    memory: Memory,
+    namespace: str,
+    limit: Annotated[int, Query(ge=1, le=STATEMENTS_MAX, description="statements, the newest ones")] = STATEMENTS,
+    true_at: Annotated[AwareDatetime | None, Query(description="what was true then; now when absent")] = None,
+    as_of: AsOfText = None,
+) -> Response:
+    """Return what is known about each person as sentences by topic, and the values that changed last."""
+    true_at_us = None if true_at is None else microseconds(true_at)
+    return await _answer(
+        memory, namespace, as_of, lambda snapshot: profile_page(snapshot, limit, now_us=now_us(), true_at_us=true_at_us)
+    )
 
 
 @router.get("/v1/namespaces/{namespace}/timeline", name="timeline")
