@@ -2,11 +2,12 @@
 
 import { get, onTokenNeeded, setToken } from "./api.js";
 import { createMoments } from "./as_of.js";
-import { announce, errorNote, h, replace } from "./dom.js";
+import { announce, errorNote, h, quoted, replace } from "./dom.js";
 import { address, go, readState, VIEWS } from "./state.js";
 
 /** Views are loaded when they are first opened. */
 const LOADERS = {
+  profile: () => import("./profile.js"),
   map: () => import("./map.js"),
   timeline: () => import("./timeline.js"),
   facts: () => import("./facts.js"),
@@ -16,6 +17,8 @@ const LOADERS = {
 };
 /** Namespaces that are offered as a list; of more, the name is typed. */
 const NAMESPACES_MAX = 1_000;
+/** Namespaces that are named to somebody who asks for one that does not exist. */
+const MISSING_LINKS = 20;
 
 const view = document.getElementById("view");
 /** @type {HTMLSelectElement | HTMLInputElement} */
@@ -23,8 +26,10 @@ let picker = h("select", { id: "namespace" });
 const moments = createMoments(document.getElementById("moments"), (asOf) => go({ ...readState(), asOf }));
 /** The newest rendering: an older one that is still loading does not replace it. */
 let rendering = 0;
-/** The view and namespace that are shown, so that a change of the moment keeps the focus. */
+/** The view and namespace that are shown or load, so that a change of the moment keeps the focus. */
 let shown = "";
+/** The namespaces, when all are listed; else null. */
+let namespaces = null;
 
 async function start() {
   onTokenNeeded(askForToken);
@@ -37,11 +42,13 @@ async function start() {
   try {
     const page = await get("/v1/namespaces", { limit: NAMESPACES_MAX });
     showPicker(page);
+    if (page.next === null) namespaces = page.items.map(({ namespace }) => namespace);
     if (readState().namespace === null && page.items.length) {
       history.replaceState(null, "", address({ ...readState(), namespace: page.items[0].namespace }));
     }
   } catch (error) {
     replace(view, errorNote(error));
+    view.removeAttribute("aria-busy");
     document.body.dataset.ready = "error";
     return;
   }
@@ -74,13 +81,23 @@ async function render() {
   picker.value = state.namespace ?? "";
   document.title = `${document.getElementById(`to-${state.view}`).textContent} · Recollect`;
   const content = h("div", { class: `content ${state.view}` });
+  const wasShown = shown;
+  shown = `${state.view} ${state.namespace}`;
+  // The content of another view never stands under the name of this one.
+  if (shown !== wasShown) replace(view, h("h2", {}, document.getElementById(`to-${state.view}`).textContent));
+  view.setAttribute("aria-busy", "true");
   try {
     if (state.namespace === null && state.view !== "health") {
       replace(view, h("h2", {}, "No memory yet"),
         h("p", {}, "This server has no namespace. A bot creates one with its first message; the API is described at ",
           h("a", { href: "/docs" }, "/docs"), "."));
     } else {
-      const [module] = await Promise.all([LOADERS[state.view](), moments.show(state)]);
+      const [module, head] = await Promise.all([LOADERS[state.view](), moments.show(state)]);
+      if (mine !== rendering) return;
+      if (state.view !== "health" && (head === 0 || (head === null && namespaces?.includes(state.namespace) === false))) {
+        showMissing(state);
+        return;
+      }
       await module.show(content, state, { changed: () => moments.refresh(state) });
       if (mine !== rendering) return;
       replace(view, content);
@@ -90,12 +107,24 @@ async function render() {
     if (mine !== rendering) return;
     replace(view, h("h2", {}, "This view cannot be shown"), errorNote(error));
     if (!("status" in error)) console.error(error);
+  } finally {
+    if (mine === rendering) finish(state, wasShown);
   }
-  const now = `${state.view} ${state.namespace}`;
-  if (shown && shown !== now) view.focus({ preventScroll: true });
-  shown = now;
+}
+
+function finish(state, wasShown) {
+  view.removeAttribute("aria-busy");
+  if (wasShown && shown !== wasShown) view.focus({ preventScroll: true });
   announce("");
   document.body.dataset.ready = state.view;
+}
+
+/** Say that a namespace does not exist, with links to those that do. */
+function showMissing(state) {
+  replace(view, h("h2", {}, "No such namespace"),
+    h("p", {}, "This server has no namespace called ", quoted(state.namespace), ". It may be misspelled, or its first message has not come yet."),
+    h("ul", { class: "rows" }, (namespaces ?? []).slice(0, MISSING_LINKS).map((namespace) => h("li", {},
+      h("a", { href: address({ ...state, namespace, asOf: null, parameters: new URLSearchParams() }) }, quoted(namespace))))));
 }
 
 /** Ask for a token; return it, or null when the user does not give one. It is kept in this tab alone. */

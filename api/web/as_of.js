@@ -1,7 +1,11 @@
-/** As of: a slider over the versions of a namespace; the views show the memory as of the chosen one. */
+/**
+ * As of: a slider over the versions of a namespace; the views show what the memory knew at the chosen one. What was true
+ * at a time is another question: a past that was imported later is known since the import. The profile answers it.
+ */
 
 import { get, namespacePath } from "./api.js";
-import { h, number, replace, timeText } from "./dom.js";
+import { dateText, h, number, replace, timeText } from "./dom.js";
+import { address } from "./state.js";
 
 /** Milliseconds without a movement after which a moment is shown: each one may build a read model of the past. */
 const REST_MS = 250;
@@ -20,7 +24,8 @@ export function createMoments(element, choose) {
   const slider = h("input", { type: "range", id: "as-of", min: 0, step: 1, "aria-describedby": "as-of-text" });
   const text = h("output", { id: "as-of-text", for: "as-of" });
   const now = h("button", { type: "button", class: "quiet", onclick: () => choose(null) }, "Now");
-  replace(element, h("label", { for: "as-of" }, "As of"), slider, now, text);
+  const trueThen = h("a", { hidden: true }, "What was true then?");
+  replace(element, h("label", { for: "as-of" }, "As known on"), slider, now, text, trueThen);
 
   slider.addEventListener("input", () => {
     describe(Number(slider.value));
@@ -37,8 +42,14 @@ export function createMoments(element, choose) {
     const isNow = index >= items.length - 1;
     now.disabled = isNow;
     element.classList.toggle("past", !isNow);
+    const said = item && dateText(item.occurred_at);
     const words = !item ? "no events" : isNow ? `now · version ${number(head)}`
-      : `${timeText(item.occurred_at)} · version ${number(item.version)} of ${number(head)}`;
+      : `${timeText(item.recorded_at)} · version ${number(item.version)} of ${number(head)}${said === dateText(item.recorded_at) ? "" : `, an event of ${said}`}`;
+    trueThen.hidden = isNow;
+    if (!isNow) {
+      const parameters = new URLSearchParams({ true_on: item.occurred_at.slice(0, 10) });
+      trueThen.setAttribute("href", address({ view: "profile", namespace, asOf: null, parameters }));
+    }
     text.textContent = words;
     slider.setAttribute("aria-valuetext", words);
   }
@@ -65,12 +76,14 @@ export function createMoments(element, choose) {
   }
 
   return {
-    /** Show the moments of a namespace; they are loaded once. */
+    /** Show the moments of a namespace, which are loaded once; return its version, or null where none can be chosen. */
     async show(state) {
       element.hidden = state.namespace === null || state.view === "health" || state.view === "review";
-      if (element.hidden) return;
+      if (element.hidden) return null;
       if (namespace !== state.namespace) await load(state);
       else place(state.asOf);
+      element.hidden = head === 0;
+      return head;
     },
     /** Load the moments again, after an event was written. */
     refresh: load,

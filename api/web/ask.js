@@ -1,7 +1,7 @@
 /** Ask: a retrieval with its context, the reasons of each item, and what was dropped and why. */
 
 import { get, namespacePath, post } from "./api.js";
-import { append, badge, errorNote, field, h, memoryText, number, passage, quoted, replace, select, time } from "./dom.js";
+import { append, badge, enterSends, errorNote, field, h, memoryText, number, passage, quoted, replace, select, time } from "./dom.js";
 
 /** Features of one candidate that are shown: those that moved its rank most. */
 const FEATURES_MAX = 6;
@@ -15,13 +15,13 @@ const ACTIONS = {
 /** Show the query box and the latest retrievals of a namespace. */
 export async function show(content, state) {
   const result = h("div", { class: "result" });
-  const query = h("textarea", { name: "query", rows: 2, required: true, placeholder: "Where does Ann work?" });
+  const query = enterSends(h("textarea", { name: "query", rows: 2, required: true, placeholder: "Where does Ann work?" }));
   const form = h("form", { class: "ask", onsubmit: async (event) => {
     event.preventDefault();
     await ask(state, event.target.elements, result);
     await showTraces(state, traces, result);
   } },
-  field("Question or message", query),
+  field("Question or message (Enter asks, Shift+Enter begins a line)", query),
   h("div", { class: "toolbar" },
     field("Mode", select("mode", [["active", "active: a question to the memory"], ["passive", "passive: the last message of a chat"]], "active")),
     field("Items", h("input", { name: "limit", type: "number", min: 1, max: 100, value: 10 })),

@@ -122,6 +122,17 @@ export function select(name, options, chosen, onchange) {
     options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
 }
 
+/** Return a text area in which Enter sends its form, and Shift+Enter begins a line. */
+export function enterSends(area) {
+  area.addEventListener("keydown", (event) => {
+    // Enter also ends the composition of a character.
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    area.form.requestSubmit();
+  });
+  return area;
+}
+
 /** Return a paragraph with the message of an error. */
 export function errorNote(error) {
   return h("p", { class: "error", role: "alert" }, error.message);

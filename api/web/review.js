@@ -1,19 +1,19 @@
 /** Review: the memories in quarantine, and the decisions on them. */
 
 import { get, namespacePath, post } from "./api.js";
-import { announce, append, badge, errorNote, field, h, memoryText, passage, quoted, replace, select, time } from "./dom.js";
+import { announce, append, badge, errorNote, field, h, memoryText, passage, replace, select, time } from "./dom.js";
 
 const STATUSES = [["waiting", "waiting"], ["approve", "approved"], ["reject", "rejected"], ["redact", "redacted"]];
 const DECISIONS = [["approve", "Approve"], ["redact", "Remove the instructions"], ["reject", "Reject"]];
 const PAGE_ITEMS = 50;
+const HINT = "Text by tools, documents or jobs that looks like instructions for an assistant is retrieved only after a review.";
 
 /** Show the memories that look like instructions by others than the user. */
 export async function show(content, state) {
   const list = h("div", { class: "memories" });
   const view = { state, list, status: "waiting" };
   append(content, [
-    h("div", { class: "title" }, h("h2", {}, "Review")),
-    h("p", { class: "hint" }, "Text by tools, documents or jobs that looks like instructions for an assistant is retrieved only after a review."),
+    h("div", { class: "title" }, h("h2", {}, "Review")), h("p", { class: "hint" }, HINT),
     h("div", { class: "toolbar" }, field("Status", select("status", STATUSES, view.status, (event) => {
       view.status = event.target.value;
       fill(view);
@@ -21,12 +21,44 @@ export async function show(content, state) {
   await fill(view);
 }
 
+/**
+ * Return what waits for a review, or of it the memories of a kind, with the decisions; null when nothing waits, or when
+ * the token may not review.
+ */
+export async function waiting(state, decided, kind = null) {
+  try {
+    const page = await get(namespacePath(state.namespace, "quarantine"), { status: "waiting", limit: PAGE_ITEMS });
+    const items = page.items.filter((item) => kind === null || (item.memory?.kind ?? item.kind) === kind);
+    return items.length ? h("section", { class: "waiting" }, h("h3", {}, "Waits for a review"), h("p", { class: "hint" }, HINT),
+      items.map((item) => card(state, item, true, decided))) : null;
+  } catch (error) {
+    if (error.status === 403) return null;
+    throw error;
+  }
+}
+
+/** Return the buttons that decide on a memory; `decided` is called after it, an error is shown in `note`. */
+export function decisionButtons(state, id, decided, note) {
+  const decide = async (decision) => {
+    try {
+      await post(namespacePath(state.namespace, "quarantine", id, "review"), { decision });
+      announce(`Recorded: ${decision}`);
+      await decided();
+    } catch (error) {
+      replace(note, errorNote(error));
+    }
+  };
+  return h("p", { class: "actions" }, DECISIONS.map(([decision, text]) => h("button", {
+    type: "button", class: "quiet", onclick: () => decide(decision),
+  }, text)));
+}
+
 async function fill(view, after = 0) {
   const { state, list, status } = view;
   try {
     const page = await get(namespacePath(state.namespace, "quarantine"), { status, limit: PAGE_ITEMS, after });
     if (!after) replace(list);
-    append(list, [page.items.map((item) => card(view, item))]);
+    append(list, [page.items.map((item) => card(state, item, status === "waiting", () => fill(view)))]);
     if (!list.childElementCount) replace(list, h("p", { class: "hint" }, status === "waiting" ? "Nothing waits for a review." : "None."));
     if (page.next !== null) {
       const more = h("button", { type: "button", class: "quiet", onclick: () => {
@@ -40,22 +72,10 @@ async function fill(view, after = 0) {
   }
 }
 
-function card(view, item) {
+function card(state, item, isWaiting, decided) {
   const note = h("div", {});
-  const decide = async (decision) => {
-    try {
-      const path = namespacePath(view.state.namespace, "quarantine", item.id, "review");
-      await post(path, { decision });
-      announce(`Event written: memory.reviewed, ${decision}`);
-      await fill(view);
-    } catch (error) {
-      replace(note, errorNote(error));
-    }
-  };
-  return h("article", { class: "memory" }, h("h3", {}, quoted(item.id)),
-    h("p", { class: "meta" }, badge(item.kind), " ", time(item.occurred_at), " ", item.reasons.map((reason) => [badge(reason, "warn"), " "])),
+  return h("article", { class: "memory" },
+    h("p", { class: "meta" }, badge(item.memory?.kind ?? item.kind), " ", time(item.occurred_at), " ", item.reasons.map((reason) => [badge(reason, "warn"), " "])),
     passage(item.memory ? memoryText(item.memory) : "It is no longer in the memory."),
-    view.status === "waiting" ? h("p", { class: "actions" }, DECISIONS.map(([decision, text]) => h("button", {
-      type: "button", class: "quiet", onclick: () => decide(decision),
-    }, text))) : null, note);
+    isWaiting ? decisionButtons(state, item.id, decided, note) : null, note);
 }

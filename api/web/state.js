@@ -8,7 +8,7 @@
  * @property {URLSearchParams} parameters  further parameters of the view
  */
 
-export const VIEWS = ["map", "timeline", "facts", "ask", "health", "review"];
+export const VIEWS = ["profile", "map", "timeline", "facts", "ask", "health", "review"];
 
 /** Return the state that the address names. */
 export function readState() {
@@ -19,7 +19,7 @@ export function readState() {
   parameters.delete("as_of");
   parameters.delete("namespace");
   return {
-    view: VIEWS.includes(view) ? view : "map",
+    view: VIEWS.includes(view) ? view : "profile",
     namespace,
     asOf: asOf !== null && /^[0-9]{1,11}$/.test(asOf) ? Number(asOf) : null,
     parameters,

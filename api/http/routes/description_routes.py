@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import orjson
 from fastapi import Request
-from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.responses import Response
 
 from recollect.api.http.routes.rights import GuardedRouter, allow
-
-_OPENAPI_PATH = "/openapi.json"
+from recollect.api.http.routes.viewer_routes import page_response
 
 router = GuardedRouter(include_in_schema=False)
 
 
-@router.get(_OPENAPI_PATH)
+@router.get("/openapi.json")
 @allow(extent="any")
 async def read_openapi(request: Request) -> Response:
     """Return the OpenAPI description."""
@@ -23,6 +21,6 @@ async def read_openapi(request: Request) -> Response:
 
 @router.get("/docs")
 @allow(extent="any")
-async def read_docs() -> Response:
+async def read_docs(request: Request) -> Response:
     """Return the page of the OpenAPI description. A browser sends no token, so it is for servers without tokens."""
-    return get_swagger_ui_html(openapi_url=_OPENAPI_PATH, title="Recollect")
+    return page_response(request, "openapi.html")

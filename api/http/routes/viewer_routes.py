@@ -40,17 +40,17 @@ _MEDIA_TYPES = {
 @allow(extent="public")
 async def read_viewer(request: Request) -> Response:
     """Return the page of the viewer."""
-    return _file_response(request, "index.html")
+    return page_response(request, "index.html")
 
 
 @router.get("/web/{name}")
 @allow(extent="public")
 async def read_viewer_file(request: Request, name: str) -> Response:
     """Return a file of the viewer."""
-    return _file_response(request, name)
+    return page_response(request, name)
 
 
-def _file_response(request: Request, name: str) -> Response:
+def page_response(request: Request, name: str) -> Response:
     """Return a file, or 304 when the browser has it; raise `NotFound` for a name that the viewer does not have."""
     file = viewer_files().get(name)
     if file is None:
