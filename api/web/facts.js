@@ -1,7 +1,7 @@
 /** Facts: the memories of each kind, those that no longer hold as well, with their messages and the forms that change them. */
 
 import { get, namespacePath } from "./api.js";
-import { append, dateText, errorNote, field, h, number, quoted, replace, select } from "./dom.js";
+import { append, badge, dateText, errorNote, field, h, number, quoted, replace, select } from "./dom.js";
 import { statement, statusText } from "./edits.js";
 import { createEditor, memoryRow } from "./memory_row.js";
 import { waiting } from "./review.js";
@@ -112,7 +112,7 @@ function draw(view) {
     : view.order === "oldest" ? byTime : (a, b) => byTime(b, a));
   replace(view.rows, rows.map(({ memory, parts, from }) => memoryRow(view.editor, {
     id: memory.id, kind, isOver: memory.status !== undefined && !CURRENT.includes(memory.status),
-    line: [memory.pinned ? "📌 " : null, parts.map((part, at) => [at ? " " : null, quoted(part)])],
+    line: [parts.map((part, at) => [at ? " " : null, quoted(part)]), memory.pinned ? [" ", badge("pinned")] : null],
     said: `since ${dateText(from)}${statusText(memory)}`,
   })), view.next === null ? null : h("li", {}, h("button", { type: "button", class: "quiet", onclick: () => addPage(view, view.next) }, "More")));
   if (!rows.length && view.next === null) append(view.rows, [h("li", { class: "hint" }, words.length ? "None has these words." : "None with these filters at this moment.")]);

@@ -27,6 +27,12 @@ export function createNodeList({ hover, pin, clear }) {
     else return;
     event.preventDefault();
   });
+  search.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    event.preventDefault();
+    box.focus();
+    if (event.key === "Enter" && shown.length) pin(shown[at]);
+  });
   box.addEventListener("focus", () => { if (at < 0 && shown.length) move(0); });
   box.addEventListener("pointerover", (event) => {
     const entry = event.target.closest("[data-entry]");

@@ -1,7 +1,7 @@
 /** Profile: what the memory knows about each person as sentences by topic, what changed last, and what waits for a review. */
 
 import { get, namespacePath } from "./api.js";
-import { append, dateText, errorNote, field, h, number, quoted, replace, select } from "./dom.js";
+import { append, badge, dateText, errorNote, field, h, number, quoted, replace, select } from "./dom.js";
 import { createEditor, memoryRow } from "./memory_row.js";
 import { waiting } from "./review.js";
 import { address } from "./state.js";
@@ -104,7 +104,7 @@ function emptyNote(view, words) {
 
 function row(view, item) {
   const quote = item.is_quote ? [view.person ? null : [quoted(personText(item.person)), ": "], "“", quoted(item.text), "”"] : quoted(item.text);
-  return memoryRow(view.editor, { id: item.id, kind: item.kind, line: [item.pinned ? "📌 " : null, quote], said: saidText(item) });
+  return memoryRow(view.editor, { id: item.id, kind: item.kind, line: [quote, item.pinned ? [" ", badge("pinned")] : null], said: saidText(item) });
 }
 
 /** Return in words since when a statement holds, who said it, and what is not certain of it. */

@@ -1,7 +1,7 @@
 """Screenshots and loading times of the viewer, in the Chromium of this machine.
 
 python ops/viewer screenshots [FOLDER]    the pictures of docs/images, from the demo conversation
-python ops/viewer bench                   bytes, first paint and time to a usable map, for 300 and 1,500 entities
+python ops/viewer bench                   bytes, first paint and time to a usable view, for 300 and 1,500 entities
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def main() -> int:
             build_graph(settings, count)
         with serving(settings, workers=False) as address:
             for count in GRAPHS:
-                measure(browser, address, count)
+                for view in ("profile", "map"):
+                    measure(browser, address, count, view)
     return 0
 
 

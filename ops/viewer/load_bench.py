@@ -1,4 +1,4 @@
-"""Loading times of the viewer: bytes on the wire, first paint and the time to a usable map, cold and warm."""
+"""Loading times of the viewer: bytes on the wire, first paint and the time to a usable view, cold and warm."""
 
 from __future__ import annotations
 
@@ -52,31 +52,32 @@ def build_graph(settings: Settings, count: int) -> None:
         memory.entities(f"graph-{count}", limit=1)
 
 
-def measure(browser: Browser, address: str, count: int) -> None:
-    """Print the medians of cold and warm loads."""
+def measure(browser: Browser, address: str, count: int, view: str) -> None:
+    """Print the medians of cold and warm loads of a view."""
     cold, warm = list[dict[str, float]](), list[dict[str, float]]()
     for _ in range(_ROUNDS):
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         context.add_init_script(_WATCH)
         page = context.new_page()
-        cold.append(_load(page, f"{address}/#map?namespace=graph-{count}"))
+        cold.append(_load(page, address, count, view))
         page.goto("about:blank")
-        warm.append(_load(page, f"{address}/#map?namespace=graph-{count}"))
-        hover = _hover_ms(page)
+        warm.append(_load(page, address, count, view))
+        if view == "map":
+            warm[-1]["hover"] = _hover_ms(page)
         context.close()
-        warm[-1]["hover"] = hover
     for name, loads in (("cold", cold), ("warm", warm)):
         figures = {key: median(load[key] for load in loads) for key in loads[0]}
         print(
-            f"{count:>5} entities, {name}: {figures['bytes'] / 1000:.0f} kB in {figures['requests']:.0f} requests, "
-            f"first contentful paint {figures['paint']:.0f} ms, map usable {figures['ready']:.0f} ms"
+            f"{view}, {count:>5} entities, {name}: {figures['bytes'] / 1000:.0f} kB in "
+            f"{figures['requests']:.0f} requests, "
+            f"first contentful paint {figures['paint']:.0f} ms, usable {figures['ready']:.0f} ms"
             + (f", hover {figures['hover']:.0f} ms" if "hover" in figures else "")
         )
 
 
-def _load(page: Page, url: str) -> dict[str, float]:
-    page.goto(url)
-    page.wait_for_selector("body[data-ready=map]", timeout=60_000)
+def _load(page: Page, address: str, count: int, view: str) -> dict[str, float]:
+    page.goto(f"{address}/#{view}?namespace=graph-{count}")
+    page.wait_for_selector(f"body[data-ready={view}]", timeout=60_000)
     return page.evaluate(_TIMES)
 
 

@@ -71,14 +71,19 @@ def _summary(page: Page) -> None:
     page.locator(".sources li").first.wait_for()
 
 
-def _corrected(page: Page) -> None:
-    fact = page.locator(".memory", has_text="has pet")
-    fact.get_by_role("button", name="Correct").click()
-    fact.get_by_label("Correct value").fill("a grey cat called Skerry")
-    fact.get_by_role("button", name="Correct it").click()
-    page.locator(".written").get_by_text("The event").click()
-    page.locator(".memory", has_text="does not eat").get_by_text("Sources").click()
+def _opened(page: Page) -> None:
+    page.locator(".row", has_text="resident of Lark Street").locator(".said").click()
     page.locator(".sources li").first.wait_for()
+    page.mouse.move(0, 0)
+
+
+def _corrected(page: Page) -> None:
+    row = page.locator(".row", has_text="lives in Utrecht")
+    row.locator(".more").click()
+    row.get_by_role("button", name="Correct").click()
+    row.get_by_label("Correct value").fill("Lombok, Utrecht")
+    row.get_by_role("button", name="Correct it").click()
+    page.locator(".written h3").wait_for()
     page.evaluate("scrollTo(0, 0); document.getElementById('status').textContent = ''")
 
 
@@ -97,6 +102,7 @@ def _asked(page: Page) -> None:
 
 
 _PICTURES = (
+    Picture("profile", "profile", "light", _DESKTOP, _opened),
     Picture("map", "map", "light", _DESKTOP, _nothing),
     Picture("path", "map", "dark", _DESKTOP, _path),
     Picture("as-of", "map", "light", _DESKTOP, _nothing, "&as_of=120"),
@@ -105,5 +111,5 @@ _PICTURES = (
     Picture("health", "health", "dark", (1120, 1000), _nothing),
     Picture("facts", "facts", "light", (1120, 900), _corrected),
     Picture("phone-map", "map", "dark", _PHONE, _nothing),
-    Picture("phone-facts", "facts", "light", _PHONE, _nothing),
+    Picture("phone-profile", "profile", "light", _PHONE, _nothing),
 )
