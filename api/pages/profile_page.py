@@ -45,14 +45,14 @@ def profile_page(snapshot: Snapshot, limit: int, *, now_us: int, true_at_us: int
     if not 1 <= limit <= STATEMENTS_MAX:
         raise InvalidInput(f"give a number from 1 to {STATEMENTS_MAX:,}", field="limit")
     changes = snapshot.profile.changes(_CHANGES_MAX if true_at_us is None else _PAST_MAX)
-    known = [item for item in snapshot.knowledge.items() if item.kind in _KINDS and _is_shown(item)]
+    items = [item for item in snapshot.knowledge.items() if item.kind in _KINDS and _is_shown(item)]
     past = [] if true_at_us is None else [change for change in changes if _was_true(change, true_at_us)]
-    spoken = snapshot.profile.spoken({source for memory in (*known, *past) for source in memory.source_events[:1]})
-    names = snapshot.profile.names({item.entities[0] for item in known if item.entities})
+    spoken = snapshot.profile.spoken({source for memory in (*items, *past) for source in memory.source_events[:1]})
+    names = snapshot.profile.names({item.entities[0] for item in items if item.entities})
     at_us = now_us if true_at_us is None else true_at_us
     statements = [
         _statement(item, names[item.entities[0]] if item.entities else displayed_name(item.stated_by or ""), spoken)
-        for item in known
+        for item in items
         if item.is_valid_at(at_us) and (true_at_us is None or _since_us(item, spoken) <= true_at_us)
     ]
     statements += [_past_statement(change, spoken) for change in past]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.access import Application, application
-from support.events import message
+from support.events import message, moved_home
 
 from recollect.jobs.queue.run_store import DeadLetter
 
@@ -93,10 +93,7 @@ def test_the_profile_has_sentences_by_topic_with_speaker_and_the_last_changes(ho
     house.memory.append(
         "ben",
         [
-            message("I live in Oslo", id="m1", name="Ben", occurred_at="2026-01-05T09:00:00Z"),
-            message("I moved to Bergen", id="m2", name="Ben", occurred_at="2026-03-05T09:00:00Z"),
-            home("Oslo", "m1", "2026-01-05T09:00:00Z"),
-            home("Bergen", "m2", "2026-03-05T09:00:00Z"),
+            *moved_home("Ben"),
             {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "works at", "object": "Helio"}},
             {"type": "preference.stated", "payload": {"key": "tone", "value": "short", "category": "communication"}},
             {"type": "preference.stated", "payload": {"key": "units", "value": "Metric, please", "standing": True}},
@@ -121,11 +118,6 @@ def test_the_profile_has_sentences_by_topic_with_speaker_and_the_last_changes(ho
     then = house.http.get("/v1/namespaces/ben/profile", params={"true_at": "2026-02-01T00:00:00Z"}).json()
     assert [item["text"] for item in then["items"]] == ["Ben lives in Oslo"]
     assert house.http.get("/v1/namespaces/ben/profile", params={"limit": 1}).json()["total"] == 4
-
-
-def home(place: str, source: str, stated_at: str) -> dict[str, Any]:
-    payload = {"subject": "Ben", "predicate": "lives in", "object": place}
-    return {"type": "fact.stated", "payload": payload | {"stated_at": stated_at, "source_events": [source]}}
 
 
 def test_moments_are_versions_with_their_times_from_the_first_to_the_last(house: Application) -> None:

@@ -17,6 +17,17 @@ def message(text: str, *, name: str | None = None, role: str = "user", **envelop
     return {"type": "message.added", "payload": payload, **envelope}
 
 
+def moved_home(name: str) -> list[Event]:
+    """Return two messages and the facts of a person who moved from Oslo to Bergen on 5 March 2026."""
+    places = {"Oslo": ("m1", "2026-01-05T09:00:00Z"), "Bergen": ("m2", "2026-03-05T09:00:00Z")}
+    messages = [message(f"I live in {place}", id=id, name=name, occurred_at=at) for place, (id, at) in places.items()]
+    facts = [
+        {"subject": name, "predicate": "lives in", "object": place, "stated_at": at, "source_events": [id]}
+        for place, (id, at) in places.items()
+    ]
+    return [*messages, *({"type": "fact.stated", "payload": fact} for fact in facts)]
+
+
 def message_draft(text: str, **fields: Any) -> EventDraft:
     return draft(message(text, **fields))
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from recollect import Recollect
 from recollect.api.http.app import create_app
@@ -128,3 +128,11 @@ class Viewer:
         self.requests.append(url)
         if urlsplit(url).netloc != self._host:
             self.faults.append(f"request to another host: {url}")
+
+
+def opened(page: Page, text: str) -> Locator:
+    """Return the row of a memory with its controls."""
+    row = page.locator(".row", has_text=text)
+    row.locator(".more").click()
+    row.get_by_role("button", name="Pin", exact=True).wait_for()
+    return row
