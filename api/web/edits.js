@@ -26,9 +26,9 @@ export function statement(kind, memory) {
 }
 
 /** Return the validity of a memory in words, after its beginning; empty while it holds. */
-export function statusText({ status, valid_until: until, stale_at: staleAt, updated_at: updatedAt }) {
+export function statusText({ status, valid_until: until, updated_at: updatedAt }) {
   const end = until ? dateText(until) : "";
-  if (status === "stale") return ` · not heard again by ${dateText(staleAt ?? updatedAt)}`;
+  if (status === "stale") return " · not heard again for long";
   if (status === "superseded") return ` · replaced${end && ` on ${end}`}`;
   if (status === "ended") return ` · until ${end || dateText(updatedAt)}`;
   if (status === "invalidated") return " · withdrawn";

@@ -45,7 +45,10 @@ function editForm(forms, submitText, content, onsubmit) {
     event.preventDefault();
     onsubmit(event.target.elements);
   } }, content, h("p", { class: "actions" }, h("button", { type: "submit" }, submitText),
-    h("button", { type: "button", class: "quiet", onclick: () => replace(forms) }, "Cancel")));
+    h("button", { type: "button", class: "quiet", onclick: () => {
+      forms.closest(".row").querySelector(".more").focus();
+      replace(forms);
+    } }, "Cancel")));
 }
 
 function correctField(kind, memory) {

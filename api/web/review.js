@@ -75,7 +75,7 @@ async function fill(view, after = 0) {
 function card(state, item, isWaiting, decided) {
   const note = h("div", {});
   return h("article", { class: "memory" },
-    h("p", { class: "meta" }, badge(item.memory?.kind ?? item.kind), " ", time(item.occurred_at), " ", item.reasons.map((reason) => [badge(reason, "warn"), " "])),
+    h("p", { class: "meta" }, badge((item.memory?.kind ?? item.kind).replace("episode", "message")), " ", time(item.occurred_at), " ", item.reasons.map((reason) => [badge(`looks like ${reason}`, "warn"), " "])),
     passage(item.memory ? memoryText(item.memory) : "It is no longer in the memory."),
     isWaiting ? decisionButtons(state, item.id, decided, note) : null, note);
 }
