@@ -127,12 +127,18 @@ WHERE name = ? GROUP BY entity_evidence.type
 _DOCUMENT_RELATIONS = """
 SELECT document_id, target, weight FROM document_relations ORDER BY document_id, type, target
 """
-# The name of an entity by any of its names, or else the id of a document.
+# The relations of some documents, with their types.
+_RELATIONS_OF_DOCUMENTS = """
+SELECT document_id, type, target, weight FROM document_relations
+WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY weight DESC, document_id, type, target LIMIT ?
+"""
+# The name of an entity by any of its names, the id of a document, or what a document relates to.
 _NODE_NAME = f"""
 SELECT name FROM entities WHERE id = (
-    SELECT group_id FROM entity_names JOIN entity_groups USING (entity_id) WHERE name = ?
+    SELECT group_id FROM entity_names JOIN entity_groups USING (entity_id) WHERE name = ?1
 ) AND {READABLE_ENTITY}
-UNION ALL SELECT id FROM documents WHERE id = ? LIMIT 1
+UNION ALL SELECT id FROM documents WHERE id = ?2
+UNION ALL SELECT target FROM document_relations WHERE target = ?2 COLLATE NOCASE LIMIT 1
 """
 
 
@@ -277,8 +283,16 @@ class EntityQueries:
         rows: list[Any] = fetch_tuples(self._connection, _RELATIONS, (orjson.dumps([*entity_ids]).decode(), limit))
         return rows
 
+    def relations_of_documents(self, document_ids: Sequence[str], *, limit: int) -> list[tuple[str, str, str, float]]:
+        """Return document, type, target and weight of the relations of some documents, the heaviest first."""
+        if not document_ids:
+            return []
+        ids = orjson.dumps([*document_ids]).decode()
+        rows: list[Any] = fetch_tuples(self._connection, _RELATIONS_OF_DOCUMENTS, (ids, limit))
+        return rows
+
     def node_name(self, name: str) -> str | None:
-        """Return the name of the entity with this name or alias, or the id of the document with this id, or None."""
+        """Return the name of the entity with this name or alias, of a document or of what one relates to, or None."""
         return fetch_value(self._connection, _NODE_NAME, (name.casefold(), name))
 
     def neighbourhood(self, name: str, *, depth: int, limit: int) -> list[Edge]:

@@ -291,3 +291,28 @@ def test_a_question_is_no_authority_and_neither_is_what_another_one_says(tell: T
     tell(message("The piano is mine, and so is the blue lamp.", name="Ann") | {"id": "ann"})
     answer = ask("does Ann have the blue lamp on the piano?", gate=False).answer
     assert not {"question", "bo"} & {*answer.authoritative}
+
+
+def test_a_document_that_only_mentions_what_another_one_governs_supports_the_answer(
+    memory: Recollect, tell: Tell, ask: Ask
+) -> None:
+    tell(
+        document("policy", "Travel policy", "Flights are booked in second class.", ("governs", "Travel")),
+        document("news", "Intranet news", "Travel: some booked first class flights last year.", ("mentions", "Travel")),
+    )
+    guidance = ask("Which class is booked for travel flights?").answer
+    assert guidance is not None
+    assert (guidance.authoritative, guidance.supporting) == (("policy#0",), ("news#0",))
+    assert guidance.entities == ("Travel",)
+    assert guidance.relations == (("policy", "governs", "Travel"), ("news", "mentions", "Travel"))
+    assert {edge["source"] for edge in memory.graph("a", "travel")["edges"]} == {"policy", "news"}
+
+
+def test_an_alias_finds_what_is_stated_under_the_name(tell: Tell, ask: Ask) -> None:
+    tell(
+        stated("entity.described", name="Nightshade", type="project", aliases=["NS", "Shade"]),
+        fact("Nightshade", "is written in", "Rust"),
+        message("The weather is nice."),
+    )
+    for question in ("Which language is Shade written in?", "Which language is NS written in?"):
+        assert ask(question).items[0].text == "Nightshade is written in Rust"

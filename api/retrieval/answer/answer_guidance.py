@@ -30,7 +30,13 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
     if not items:
         return AnswerGuidance(grounding=grounding)
     score_min = max(_RELIABLE_SCORE_MIN, _RELIABLE_SCORE_SHARE * max(item.score for item in items))
-    authoritative = [item for item in items if item.score >= score_min and _is_reliable(context, item)]
+    relations = _document_relations(context, items)
+    outweighed = _outweighed(relations)
+    authoritative = [
+        item
+        for item in items
+        if item.score >= score_min and _is_reliable(context, item) and _document_of(item) not in outweighed
+    ]
     contradiction_rate = sum(item.outdated or item.contradicted_by is not None for item in items) / len(items)
     is_direct = (
         grounding >= _DIRECT_MIN
@@ -43,13 +49,33 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
     return AnswerGuidance(
         authoritative=tuple(item.id for item in authoritative),
         supporting=tuple(item.id for item in items if item not in authoritative),
-        entities=_entities(context, items),
-        relations=_relations(context),
+        entities=tuple(dict.fromkeys([*_entities(context, items), *(target for _, _, target, _ in relations)])),
+        relations=tuple(dict.fromkeys([*_relations(context), *(relation[:3] for relation in relations)])),
         grounding=grounding,
         action="direct" if is_direct else "scoped",
         contradiction_rate=contradiction_rate,
         citation_coverage=_coverage(context, items),
     )
+
+
+def _document_of(item: Item) -> str | None:
+    """Return the id of the document of a passage."""
+    return item.id.rpartition("#")[0] if item.kind == "document" else None
+
+
+def _document_relations(context: SearchContext, items: Sequence[Item]) -> list[tuple[str, str, str, float]]:
+    """Return the relations of the documents among the items, as (document, type, target, weight)."""
+    documents = [document for item in items if (document := _document_of(item)) is not None]
+    return context.snapshot.entities.relations_of_documents(documents, limit=_RELATIONS_MAX)
+
+
+def _outweighed(relations: Sequence[tuple[str, str, str, float]]) -> set[str]:
+    """Return the documents that are related to nothing as strongly as another one is: one mentions, one governs it."""
+    strongest: dict[str, float] = {}
+    for _, _, target, weight in relations:
+        strongest[target] = max(weight, strongest.get(target, 0.0))
+    leading = {document for document, _, target, weight in relations if weight >= strongest[target]}
+    return {document for document, _, _, _ in relations} - leading
 
 
 def _is_reliable(context: SearchContext, item: Item) -> bool:

@@ -205,15 +205,17 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
         has_topic = names_topic(read.language, _without_dates(question, dates), topic)
     # The words around a date are read in English; without a topic, a question in any language is about its date.
     scope = times.whole_scope if not has_topic else times.scope if read.language is None else None
+    searched = topic or read.without_names or read.content or words
+    entities = read.named_entities - asked_about - addressed
     return Query(
         question=question,
         text=read.text,
-        words=tuple(dict.fromkeys(topic or read.without_names or read.content or words)),
+        words=tuple(dict.fromkeys([*searched, *_other_names(snapshot, entities, searched)])),
         has_topic=has_topic,
         topic_words=topic_words if has_topic else frozenset(),
         participants=tuple(sorted(asked_about)),
         participant_names=snapshot.entities.names_and_aliases(sorted(asked_about)),
-        entities=tuple(sorted(read.named_entities - asked_about - addressed)),
+        entities=tuple(sorted(entities)),
         phrases=tuple(dict.fromkeys((match[0] or match[1]).casefold() for match in _QUOTED.findall(question))),
         time_ranges=_previous_session(snapshot, asked_at, read.session_id)
         if times.previous_session
@@ -228,6 +230,12 @@ def understand(read: QuestionText, snapshot: Snapshot, *, asked_at: datetime) ->
         without_topic=not read.has_content and not read.continued and not _STOP_WORDS.issuperset(words),
         names=frozenset(capitalised_words(question)),
     )
+
+
+def _other_names(snapshot: Snapshot, entities: set[int], searched: Sequence[str]) -> list[str]:
+    """Return the words of the names of entities that a query names by an alias alone: `NS` is Nightshade."""
+    names = [_words(name) for name in snapshot.entities.names(sorted(entities))]
+    return [word for name in names if not {*name} & {*searched} for word in name]
 
 
 def _time_range(date: DateRange) -> TimeRange:
