@@ -13,6 +13,7 @@ from typing import Any
 from recollect.api.importers.imported_records import IMPORTED_CONFIDENCE
 from recollect.events.limits import NAME_CHARS_MAX
 from recollect.jobs.extraction.name_lexicon import lists_of
+from recollect.jobs.extraction.stated_preferences import category_of
 from recollect.projections.projector.predicates import canonical
 
 #: Attributes of persons: what `Name: Ann` and `Name is Ann` say. Keys such as `Status` may be about anything.
@@ -29,10 +30,19 @@ STATEMENT_CHARS_MAX = 2_000
 _KEY = re.compile(
     r"^(?:\*\*(?P<bold>[^*\n:]{1,60}):?\*\*:?|(?P<plain>[^\W\d_][\w' /&-]{0,40}):)\s{1,8}(?P<value>\S.*)$", re.DOTALL
 )
+#: Keys of templates of other programs, and ours.
+_KEYS = {"what to call them": "preferred name", "role": "occupation"}
 _BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|\d{1,3}[.)])\s{1,8}")
-#: The box of a task, and what a note says of it.
-_TASK = re.compile(r"^\[(?P<box>[ xX-])\]\s{1,4}")
-_TASKS = {" ": "To do", "-": "Cancelled", "x": "Done"}
+#: The box of a task, or the word that Logseq writes for it, and what a note says of it.
+_TASK = re.compile(r"^(?:\[(?P<box>[ xX/>-])\]|(?P<word>TODO|LATER|DOING|NOW|WAITING|DONE|CANCELED|CANCELLED))\s{1,4}")
+_STATES = {
+    "To do": (" ", "TODO", "LATER"),
+    "In progress": ("/", "DOING", "NOW"),
+    "Waiting": (">", "WAITING"),
+    "Done": ("x", "X", "DONE"),
+    "Cancelled": ("-", "CANCELED", "CANCELLED"),
+}
+_TASKS = {sign: state for state, signs in _STATES.items() for sign in signs}
 _USER = re.compile(r"^(?:the )?user(?P<own>['’]s)?(?![\w'’-])(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
 _POSSESSIVE = re.compile(r"^(?P<key>[\w' -]{1,60}?) (?P<verb>is|are) (?P<value>\S.*)$", re.DOTALL)
 #: `Hates phone calls` below a heading of preferences.
@@ -67,7 +77,7 @@ def bullet_text(line: str) -> str | None:
         return None
     text = line[match.end() :].strip()
     task = _TASK.match(text)
-    return text if task is None else f"{_TASKS[task['box'].lower()]}: {text[task.end() :].strip()}"
+    return text if task is None else f"{_TASKS[task['box'] or task['word']]}: {text[task.end() :].strip()}"
 
 
 def is_keyed(line: str) -> bool:
@@ -86,8 +96,8 @@ def keyed_statement(text: str, subject: str) -> dict[str, Any] | None:
     if keyed is None:
         return None
     # `Diet: is vegan` has the verb twice.
-    key, value = (keyed["bold"] or keyed["plain"]).strip(), _IS.sub("", _plain(keyed["value"]))
-    return _triple(subject, f"{key.casefold()} is", value) if key and value and not is_hint(value) else None
+    key, value = (keyed["bold"] or keyed["plain"]).strip().casefold(), _IS.sub("", plain_text(keyed["value"]))
+    return _triple(subject, f"{_KEYS.get(key, key)} is", value) if key and value and not is_hint(value) else None
 
 
 def statement(text: str, subject: str, *, is_of_user: bool = True) -> dict[str, Any] | None:
@@ -103,7 +113,7 @@ def statement(text: str, subject: str, *, is_of_user: bool = True) -> dict[str, 
     keyed = keyed_statement(text, subject)
     if keyed is not None:
         return keyed if is_of_user and _is_attribute(keyed["predicate"]) else None
-    plain = _plain(text)
+    plain = plain_text(text)
     if plain.endswith((":", "?")):
         return None
     about = _USER.match(plain)
@@ -147,16 +157,36 @@ def note(text: str, subject: str, *, topic: str | None = None) -> dict[str, Any]
     Parameters:
         topic: the headings of the line.
     """
-    plain = _plain(text).rstrip(":")
+    plain = plain_text(text).rstrip(":")
     keyed = _KEY.match(text.strip())
     if not any(map(str.isalnum, plain)) or is_hint(plain) or (keyed is not None and is_hint(keyed["value"])):
         return None
     return _triple(subject, "note", f"{topic}: {plain}" if topic else plain)
 
 
+def said_of(name: str, text: str) -> dict[str, Any] | None:
+    """Return the fact of a predicate without its subject, such as `lives in Ghent`; None for another text."""
+    verb = _VERB.match(text)
+    return None if verb is None else _triple(name, verb["verb"].casefold(), verb["value"])
+
+
+def preference(text: str, subject: str) -> dict[str, Any] | None:
+    """Return the payload of a line below a heading of preferences: `Hates phone calls`, `Tone: dry`, `No emojis`.
+
+    None for a line without words.
+    """
+    liked, keyed = liking(text, subject), keyed_statement(text, subject)
+    if liked is not None:
+        return liked
+    if keyed is not None:
+        return _preference(text, subject, keyed["predicate"].removesuffix(" is"), keyed["object"])
+    value = plain_text(text).removesuffix(".")[:STATEMENT_CHARS_MAX]
+    return None if note(text, subject) is None else _preference(text, subject, value, value)
+
+
 def liking(text: str, subject: str) -> dict[str, Any] | None:
     """Return the payload of a preference such as `Hates phone calls`; None for a line that does not say one."""
-    plain = _plain(text)
+    plain = plain_text(text)
     about = _USER.match(plain)
     if about is not None:
         plain = about["rest"].strip()
@@ -165,9 +195,13 @@ def liking(text: str, subject: str) -> dict[str, Any] | None:
     match = _LIKING.match(plain)
     if match is None:
         return None
-    name = match["value"].removesuffix(".")[:NAME_CHARS_MAX]
+    return _preference(text, subject, match["value"].removesuffix("."), match["verb"].casefold())
+
+
+def _preference(text: str, subject: str, key: str, value: str) -> dict[str, Any]:
     whose = {} if subject == "user" else {"subject": subject}
-    return {"key": name, "value": match["verb"].casefold(), "source_type": "inferred", **whose}
+    fields = {"category": category_of(text), "key": key[:NAME_CHARS_MAX], "value": value, "source_type": "inferred"}
+    return fields | whose
 
 
 def imported_fact(
@@ -193,6 +227,6 @@ def _triple(subject: str, predicate: str, value: str) -> dict[str, Any]:
     return {"subject": subject[:NAME_CHARS_MAX], "predicate": predicate[:NAME_CHARS_MAX], "object": object}
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
     """Return a text without Markdown's emphasis, with single spaces."""
     return _SPACE.sub(" ", _MARKS.sub("", text)).strip()

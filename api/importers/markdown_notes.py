@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from recollect.api.importers.imported_people import stated_people
 from recollect.api.importers.imported_records import ReadOptions, Record, Skipped, knowledge, short_hash
 from recollect.api.importers.imported_statements import (
     bullet_text,
     imported_fact,
     is_hint,
     is_keyed,
-    liking,
     note,
+    preference,
     statement,
 )
 from recollect.events.errors import InvalidInput
@@ -31,13 +32,16 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s{1,4}(?=[A-ZÀ-Þ\"“*])")
 _MARK = "---"
 #: Lines of front matter that are read; one of a concept of OKF has twenty.
 _LINES_MAX = 1_000
+_ITEM = re.compile(r"^\s{0,8}- (?P<value>\S.*)$")
 _FENCE = re.compile(r"^(?:```|~~~)")
 #: Characters of a line from which the next one may continue it.
 _WRAPPED_CHARS_MIN = 50
 _COMMENT = re.compile(r"<!--[^>]{0,1000}-->")
 _RULE = re.compile(r"^(?:-{3,}|\*{3,}|_{3,})$")
 #: Headings that do not describe the lines below them.
-_GENERAL = frozenset({"memory", "memories", "user", "user profile", "profile", "about", "notes", "basics", "identity"})
+_GENERAL = frozenset(
+    {"memory", "memories", "user", "user profile", "profile", "about", "notes", "basics", "identity", "context"}
+)
 #: Headings of attributes of the user; below any other one, `Age: 9` may be about another person.
 _OF_USER = frozenset({"work", "work context", "personal", "personal context", "home", "health", "contact", "about me"})
 
@@ -89,7 +93,7 @@ def _title(text: str) -> str:
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Return the fields of a concept and its body. Values are read as JSON, which is YAML, and else as plain text.
+    """Return the fields of a concept and its body. Values are read as JSON, which is YAML, as lists and as plain text.
 
     Raises:
         InvalidInput: the text does not begin with front matter.
@@ -98,12 +102,18 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     if lines[0].strip() != _MARK:
         raise InvalidInput("has no front matter", field="concept")
     fields: dict[str, Any] = {}
+    items: list[Any] = []
     for number, line in enumerate(lines[1:_LINES_MAX], start=1):
         if line.strip() == _MARK:
             return fields, "\n".join(lines[number + 1 :])
+        item = _ITEM.match(line)
         name, colon, value = line.partition(":")
-        if colon and not name.startswith((" ", "#", "-")):
-            fields[name.strip()] = _value(value.strip())
+        if item is not None:
+            items.append(_value(item["value"]))
+        elif colon and not name.startswith((" ", "#")):
+            # A field without a value has the list on the lines below.
+            items = []
+            fields[name.strip()] = _value(value.strip()) if value.strip() else items
     raise InvalidInput("its front matter has no end", field="concept")
 
 
@@ -127,28 +137,35 @@ def topic_of(headings: tuple[str, ...]) -> str | None:
 
 
 def note_facts(text: str, options: ReadOptions, *, key: str, occurred_at: datetime | None = None) -> Iterator[Record]:
-    """Yield the lines of a text as facts, preferences and notes about the user, each named by its words.
+    """Yield the lines of a text as facts, preferences, persons and notes about the user, each named by its words.
 
     Parameters:
         key: the name of the text within the format.
         occurred_at: when it was written; None when it has no date.
     """
     for headings, line in note_lines(text):
-        topic = topic_of(headings)
-        name = f"{key}:{short_hash(topic or '', line)}"
+        name = f"{key}:{short_hash(topic_of(headings) or '', line)}"
         where = f"{key}: {line[:60]}"
-        preference = liking(line, options.subject) if _is_of_preferences(headings) else None
-        if preference is not None:
-            yield knowledge(name, "preference.stated", preference, where=where, occurred_at=occurred_at)
-            continue
-        is_of_user = all(title.casefold() in _GENERAL | _OF_USER for title in headings)
-        payload: dict[str, Any] | None = statement(line, options.subject, is_of_user=is_of_user)
-        payload = payload or note(line, options.subject, topic=topic)
-        if payload is None:
+        stated = _stated(headings, line, options.subject, occurred_at)
+        if not stated:
             yield Skipped(reason="line without words")
-        else:
-            fact = imported_fact(payload, stated_at=occurred_at)
-            yield knowledge(name, "fact.stated", fact, where=where, occurred_at=occurred_at)
+        for number, (kind, payload) in enumerate(stated):
+            yield knowledge(f"{name}:{number}" if number else name, kind, payload, where=where, occurred_at=occurred_at)
+
+
+def _stated(
+    headings: tuple[str, ...], line: str, subject: str, stated_at: datetime | None
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the types and the payloads of what a line states; nothing for a line without words."""
+    if _is_of_preferences(headings):
+        stated = preference(line, subject)
+        return [] if stated is None else [("preference.stated", stated)]
+    is_of_user = all(title.casefold() in _GENERAL | _OF_USER for title in headings)
+    people = stated_people(line, subject, headings, is_of_user=is_of_user)
+    if people:
+        return people
+    fact = statement(line, subject, is_of_user=is_of_user) or note(line, subject, topic=topic_of(headings))
+    return [] if fact is None else [("fact.stated", imported_fact(fact, stated_at=stated_at))]
 
 
 def _is_of_preferences(headings: tuple[str, ...]) -> bool:

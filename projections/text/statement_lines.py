@@ -78,10 +78,14 @@ def _with_article(object: str) -> str:
 def preference_line(subject: str, category: str, name: str, value: str) -> str:
     """Return a preference: `Ann likes green tea`, or `communication.tone: short` for one with a value of its own.
 
+    One that is known by its words alone is `communication: No emojis`.
+
     Parameters:
         subject: whose it is, in lower case; empty for the user.
     """
     verb = value.rpartition(" ")[2]
+    if name == value:
+        return f"{category}: {value}"
     if verb not in _VERBS:
         return f"{category}.{name}: {value}"
     reported = _reported(name)

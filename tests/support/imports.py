@@ -43,6 +43,10 @@ def events(settings: Settings, event_type: str | None = None) -> list[RecordedEv
         log.close()
 
 
+def stated(settings: Settings, event_type: str) -> list[dict[str, Any]]:
+    return [event.data() for event in events(settings, event_type)]
+
+
 def texts(settings: Settings) -> list[str]:
     return [f"{event.data()['role']}: {event.data()['text']}" for event in events(settings, "message.added")]
 

@@ -32,6 +32,7 @@ def test_a_fact_is_a_sentence_about_its_subject(fact: tuple[str, str, str], line
         (("ann", "other", "my garden", "likes"), "Ann likes their garden"),
         (("", "other", "tea", "Ann's sister dislikes"), "Ann's sister dislikes tea"),
         (("", "communication", "tone", "short"), "communication.tone: short"),
+        (("", "formatting", "No emojis", "No emojis"), "formatting: No emojis"),
     ],
 )
 def test_a_preference_says_whose_it_is(preference: tuple[str, str, str, str], line: str) -> None:

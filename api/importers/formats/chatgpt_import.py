@@ -34,6 +34,8 @@ _CONVERSATIONS = re.compile(r"conversations(?:-\d{1,6})?\.json")
 _ROLES = {"user": "user", "assistant": "assistant"}
 #: Types of content that hold what was said; others are thoughts, tool calls and their output.
 _SPOKEN = frozenset({"text", "multimodal_text"})
+#: What stands before the words of the user's own in the form of the profile.
+_REST = "Other Information: "
 
 
 def _conversation_files(files: SourceFiles) -> list[str]:
@@ -138,7 +140,7 @@ def _profile(content: dict[str, Any], own: dict[str, Any], options: ReadOptions)
         own: the texts as the user wrote them, where the export has them.
     """
     about = as_text(own.get("about_user_message")) or _unwrapped(as_text(content.get("user_profile")))
-    for line in about.splitlines():
+    for line in about.replace(_REST, "").splitlines():
         fact = statement(line, options.subject) or note(line, options.subject)
         if fact is not None:
             key = short_hash("profile", line.strip())

@@ -1,4 +1,4 @@
-"""Notes import: a folder of Markdown notes, as Obsidian keeps them, or with the memory files of Kira and OpenClaw.
+"""Notes import: a folder of Markdown notes, of Obsidian or Logseq, or with the memory files of Kira and OpenClaw.
 
 Lines of MEMORY.md and USER.md become facts, preferences and notes, lines of daily notes observations of their day. Any
 other note becomes a document, whose text stays as it is, tasks and headings included.
@@ -7,20 +7,23 @@ other note becomes a document, whose text stays as it is, tasks and headings inc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
 from recollect.api.importers.imported_records import (
+    IMPORTED_CONFIDENCE,
     Failed,
     ImportedConversation,
     ImportedEvent,
     ReadOptions,
     Record,
     Skipped,
+    as_list,
     as_moment,
     as_name,
+    as_text,
     guarded,
     knowledge,
     short_hash,
@@ -32,8 +35,9 @@ from recollect.events.errors import InvalidInput
 
 #: Curated files, whose lines are about the user.
 _CURATED = ("MEMORY.md", "USER.md")
-#: Daily notes: the date is that of the name; the time a file was written is not the time of what it says.
-_DAILY = re.compile(r"(?P<date>\d{4}-\d{2}-\d{2})(?:[- ](?P<slug>[\w -]{1,80}))?\.md")
+#: Daily notes, `2026_02_11` in Logseq: the date is that of the name. The time a file was written is another one.
+_DAILY = re.compile(r"(?P<date>\d{4}([-_.]?)\d{2}\2\d{2})(?:[- ](?P<slug>[\w -]{1,80}))?\.md")
+_SEPARATOR = re.compile(r"[-_.]")
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
 #: `14:30 Called Ed` at the beginning of a line or a heading, and `(21:19 UTC)` within it.
 _TIME = re.compile(
@@ -45,7 +49,20 @@ _MACHINE = frozenset({"retrieved-context.md", "context-buffer.md"})
 #: The hour of a note without a time, so that it lies in its day in every zone of Europe, Africa and America.
 _NOON = timedelta(hours=12)
 #: `[[Rosie|our daughter]]` shows what follows the bar.
-_LINK = re.compile(r"!?\[\[(?:[^\]|\n]{1,200}\|)?(?P<shown>[^\]|\n]{1,200})\]\]")
+_LINK = re.compile(r"!?\[\[(?P<target>[^\]|#\n]{1,200})(?:#[^\]|\n]{0,200})?(?:\|(?P<shown>[^\]|\n]{1,200}))?\]\]")
+#: Targets of links that a document has as relations.
+_LINKS_MAX = 200
+#: Aliases and tags of a note.
+_NAMES_MAX = 50
+#: A property of a page in Logseq: `alias:: Ed, Eddie`.
+_PROPERTY = re.compile(r"(?:- )?(?P<name>[\w.-]{1,40}):: ?(?P<value>.*)\n?")
+_FIELDS_MAX = 100
+#: Properties of blocks that are the program's own.
+_MACHINE_PROPERTY = re.compile(
+    r"^[ \t]{0,40}(?:- )?(?:id|collapsed|heading|logseq\.[\w.-]{1,40}):: ?.*\n?", re.MULTILINE
+)
+#: Its folder of settings and copies.
+_LOGSEQ = "logseq"
 #: Fields of front matter with the day of a note.
 _DATES = ("date", "created", "created_at")
 
@@ -53,64 +70,96 @@ _DATES = ("date", "created", "created_at")
 def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield facts from MEMORY.md and USER.md, observations from daily notes, and documents from other notes."""
     has_files = False
+    documents = {PurePosixPath(name).stem.casefold(): _id(name) for name in files.names if name.endswith(".md")}
     for name in files.names:
         path = PurePosixPath(name)
         if path.name in _PERSONA:
             yield Skipped(reason="persona file")
-        elif path.name in _MACHINE or path.suffix != ".md" or any(part.startswith(".") for part in path.parts):
+        elif path.name in _MACHINE or path.suffix != ".md" or path.parts[0] == _LOGSEQ or _is_hidden(path):
             yield Skipped(reason="file of a program, no note")
         else:
             has_files = True
-            yield from guarded(name, lambda name=name: _note(files, name, options))
+            yield from guarded(name, lambda name=name: _note(files, name, documents, options))
     if not has_files:
         yield Failed(where=str(files.path), reason="has no MEMORY.md, no USER.md and no other note (.md)")
 
 
-def _note(files: SourceFiles, name: str, options: ReadOptions) -> Iterator[Record]:
+def _is_hidden(path: PurePosixPath) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _note(files: SourceFiles, name: str, documents: Mapping[str, str], options: ReadOptions) -> Iterator[Record]:
     """Yield the records of one note."""
     path = PurePosixPath(name)
-    fields, text = _parts(_LINK.sub(r"\g<shown>", files.read(name).decode("utf-8", errors="replace")))
+    source = files.read(name).decode("utf-8", errors="replace")
+    fields, text = _parts(_LINK.sub(lambda link: link["shown"] or link["target"], source))
     daily = _DAILY.fullmatch(path.name)
+    day = None if daily is None else as_moment(_SEPARATOR.sub("", daily["date"]))
     if path.name in _CURATED:
         yield from note_facts(text, options, key=path.name)
-    elif daily is not None:
-        yield from _daily(text, name, daily)
+    elif daily is not None and day is not None:
+        yield from _daily(text, name, day, slug=daily["slug"])
     elif text.strip():
-        yield _document(fields, text.strip(), name)
+        links = dict.fromkeys(link["target"].strip() for link in _LINK.finditer(source))
+        targets = [documents.get(target.casefold(), target) for target in [*links][:_LINKS_MAX]]
+        yield from _document(fields, text.strip(), name, [target for target in targets if target != _id(name)])
     else:
         yield Skipped(reason="empty note")
 
 
 def _parts(text: str) -> tuple[dict[str, Any], str]:
-    """Return the front matter of a note and its text."""
+    """Return the fields of a note, of its front matter or the properties it begins with, and its text."""
     try:
-        return split_front_matter(text)
+        fields, text = split_front_matter(text)
     except InvalidInput:
-        return {}, text
+        fields = {}
+    while len(fields) < _FIELDS_MAX and (field := _PROPERTY.match(text)) is not None:
+        fields[field["name"]] = field["value"]
+        text = text[field.end() :]
+    return fields, _MACHINE_PROPERTY.sub("", text)
 
 
-def _document(fields: dict[str, Any], text: str, name: str) -> Record:
-    """Return a note as a document, whose title has its folders."""
+def _document(fields: dict[str, Any], text: str, name: str, targets: list[str]) -> Iterator[Record]:
+    """Yield a note as a document, whose title has its folders, and its other names.
+
+    Parameters:
+        targets: the ids of the notes, or the names, that it links to.
+    """
     path = PurePosixPath(name)
     heading, body = split_title(text)
-    title = " / ".join((*path.parts[:-1], as_name(fields.get("title")) or heading or path.stem))
+    own_title = as_name(fields.get("title")) or heading or path.stem.replace("___", " / ")
+    aliases = [*_names(fields.get("aliases")), *_names(fields.get("alias"))]
+    title = " / ".join((*path.parts[:-1], own_title)) + (f" ({', '.join(aliases)})" if aliases else "")
     metadata: dict[str, Any] = {"path": name}
-    if tags := as_name(fields.get("tags")):
-        metadata["tags"] = tags
-    payload = {"document_id": f"note:{short_hash(name)}", "title": title, "text": body, "metadata": metadata}
+    if tags := _names(fields.get("tags")):
+        metadata["tags"] = ", ".join(tags)
+    payload: dict[str, Any] = {"document_id": _id(name), "title": title, "text": body, "metadata": metadata}
+    if targets:
+        payload["relations"] = [{"type": "mentions", "target": target} for target in targets]
     moments = (as_moment(fields.get(field)) for field in _DATES)
     occurred_at = next((moment for moment in moments if moment is not None), None)
     # An edited note is another event, which replaces the document.
-    return knowledge(
-        f"{name}:{short_hash(title, text)}", "document.added", payload, where=name, occurred_at=occurred_at
-    )
+    key = f"{name}:{short_hash(title, text)}"
+    yield knowledge(key, "document.added", payload, where=name, occurred_at=occurred_at)
+    if aliases:
+        entity = {"name": own_title, "aliases": aliases, "confidence": IMPORTED_CONFIDENCE}
+        yield knowledge(f"{key}:names", "entity.described", entity, where=name, occurred_at=occurred_at)
 
 
-def _daily(text: str, name: str, match: re.Match[str]) -> Iterator[Record]:
+def _id(name: str) -> str:
+    return f"note:{short_hash(name)}"
+
+
+def _names(value: object) -> list[str]:
+    """Return the names of a field of front matter: a list, or a text with commas."""
+    items = as_list(value) or as_text(value).strip("[]").split(",")
+    return [name for item in items[:_NAMES_MAX] if (name := as_name(as_text(item).strip("\"'#")))]
+
+
+def _daily(text: str, name: str, day: datetime, *, slug: str | None) -> Iterator[Record]:
     """Yield the lines of a daily note, at the times that they or their headings name."""
-    day = datetime.fromisoformat(match["date"]).replace(tzinfo=UTC)
-    slug = (match["slug"] or "").replace("-", " ")
-    conversation = ImportedConversation(id=PurePosixPath(name).stem, title=slug or match["date"], started_at=day)
+    title = (slug or "").replace("-", " ") or day.date().isoformat()
+    conversation = ImportedConversation(id=PurePosixPath(name).stem, title=title, started_at=day)
     for headings, line in note_lines(text):
         own_time = time = _TIME.search(line)
         topics: list[str] = []
@@ -173,9 +222,9 @@ IMPORTERS = (
     ),
     Importer(
         name="markdown",
-        files="a folder of notes, such as a vault of Obsidian, or one note",
-        content="daily notes (`YYYY-MM-DD.md`) as observations, any other note as a document with its folders, title, "
-        "headings and tasks",
+        files="a folder of notes, such as a vault of Obsidian or a graph of Logseq, or one note",
+        content="daily notes (`YYYY-MM-DD.md`, `YYYY_MM_DD.md`) as observations, any other note as a document with its "
+        "folders, title, aliases, tags, headings, tasks and links",
         match=_match_markdown,
         read=_read,
     ),

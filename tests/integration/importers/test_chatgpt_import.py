@@ -47,3 +47,28 @@ def test_the_hidden_profile_of_chatgpt_becomes_facts_and_a_preference_that_is_no
     [preference] = [event.data() for event in events(settings_of_test, "preference.stated")]
     assert preference["value"] == "Keep answers short."
     assert "standing" not in preference
+
+
+def test_the_words_of_openai_around_the_profile_are_not_imported(tmp_path: Path, settings_of_test: Settings) -> None:
+    chat = chatgpt_conversation()
+    content = chat["mapping"]["p"]["message"]["content"]
+    content["user_profile"] = (
+        "The user provided the following information about themselves. This user profile is shown to you in all "
+        "conversations they have.\nUser profile:\n```Preferred name: Ann\nRole: baker\nOther Information: I row.```"
+    )
+    content["user_instructions"] = "The user provided the additional info:\n```Be brief.```"
+    path = write_json(tmp_path / "conversations.json", [chat])
+    run(path, settings_of_test)
+    own = {
+        "about_user_message": "Preferred name: Ann\nRole: baker\nOther Information: I row.",
+        "about_model_message": "Be brief.",
+    }
+    chat["mapping"]["p"]["message"]["metadata"]["user_context_message_data"] = own
+    content["user_profile"] = "Another wrapper."
+    assert run(write_json(path, [chat]), settings_of_test, user="Ann").added == 0
+    assert facts(settings_of_test) == [
+        ("user", "preferred name is", "Ann"),
+        ("user", "occupation is", "baker"),
+        ("user", "note", "I row"),
+    ]
+    assert events(settings_of_test, "preference.stated")[0].data()["value"] == "Be brief."

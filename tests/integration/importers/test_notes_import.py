@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from support.exports import write_folder
-from support.imports import events, facts, run
+from support.imports import events, facts, run, stated
 
-from recollect.api.importers.imported_statements import statement
+from recollect.api.importers.imported_people import stated_people
+from recollect.api.importers.imported_statements import preference, statement
 from recollect.api.settings import Settings
 
 KIRA = {
@@ -84,3 +85,88 @@ def test_a_line_of_a_known_form_becomes_a_fact_about_whom_it_names(
 ) -> None:
     names = ("subject", "predicate", "object")
     assert statement(line, "Ann") == (None if triple is None else dict(zip(names, triple, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("heading", "line", "said"),
+    [
+        ("People", "Tom Weber — husband, lives in Ghent", ["Ann husband Tom Weber", "Tom Weber lives in Ghent"]),
+        ("Family", "**Ana** (my sister) - nurse", ["Ann sister Ana", "Ana role is nurse"]),
+        ("People", "Ed — miller, in Dorset since 2019", ["Ed role is miller", "Ed note in Dorset since 2019"]),
+        ("People / Ed Brown", "Lives in Dorset", ["Ed Brown lives in Dorset"]),
+        ("", "Partner: Ed", ["Ann partner Ed"]),
+        ("", "Kids: Rosie (9) and Finn (6)", ["Ann child Rosie", "Rosie age is 9", "Ann child Finn", "Finn age is 6"]),
+        ("", "Dog: Rex", ["Ann dog Rex"]),
+        ("", "Bob — lives in Graz", ["Bob lives in Graz"]),
+        ("", "Rose — the colour of the door", []),
+        ("", "Role: manager", []),
+        ("Acme", "Partner: Siemens", []),
+        ("People", "Friends: none yet", []),
+        ("People", "Met most of them at the mill.", []),
+    ],
+)
+def test_an_entry_of_a_list_of_people_is_a_person_with_relation_role_and_home(
+    heading: str, line: str, said: list[str]
+) -> None:
+    events = stated_people(line, "Ann", tuple(filter(None, heading.split(" / "))), is_of_user=not heading)
+    names = {"fact.stated": ("subject", "predicate", "object"), "relationship.stated": ("source", "type", "target")}
+    shown = [" ".join(payload[name] for name in names[kind]) for kind, payload in events if kind in names]
+    assert shown == said
+    assert any(kind == "entity.described" for kind, _ in events) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "value"),
+    [
+        ("Hates phone calls", "phone calls", "hates"),
+        ("**Tone:** dry", "tone", "dry"),
+        ("No emojis", "No emojis", "No emojis"),
+    ],
+)
+def test_any_line_below_preferences_is_a_preference(line: str, key: str, value: str) -> None:
+    payload = preference(line, "user")
+    assert payload is not None
+    assert (payload["key"], payload["value"]) == (key, value)
+    assert preference("_(none)_", "user") is None
+
+
+def test_notes_keep_their_names_tags_and_links_and_open_tasks_apart_from_done_ones(
+    tmp_path: Path, settings_of_test: Settings
+) -> None:
+    notes = {
+        "Shop.md": "---\naliases:\n  - The Mill\ntags: [work, flour]\ncreated: 2025-11-02\n---\n"
+        "# Shop\n\nSee [[Ed Brown|the miller]] and [[Suppliers#Flour]].\n",
+        "pages/Ed Brown.md": "alias:: Ed, Eddie\n\n- Miller\n",
+        "journals/2026_02_12.md": "- TODO Call Ed\n- DONE Ordered salt\n  id:: 64\n- [ ] Pay\n- [x] Sold\n- [/] Write",
+        "2026-13-45.md": "No day has this date.\n",
+        "logseq/bak/old.md": "A copy.\n",
+    }
+    report = run(write_folder(tmp_path / "graph", notes), settings_of_test)
+    assert report.failed == []
+    documents = {payload["title"]: payload for payload in stated(settings_of_test, "document.added")}
+    assert set(documents) == {"Shop (The Mill)", "pages / Ed Brown (Ed, Eddie)", "2026-13-45"}
+    shop = documents["Shop (The Mill)"]
+    assert shop["text"] == "See the miller and Suppliers."
+    assert shop["metadata"]["tags"] == "work, flour"
+    ed = documents["pages / Ed Brown (Ed, Eddie)"]["document_id"]
+    assert [relation["target"] for relation in shop["relations"]] == [ed, "Suppliers"]
+    names = {payload["name"]: payload["aliases"] for payload in stated(settings_of_test, "entity.described")}
+    assert names == {"Shop": ["The Mill"], "Ed Brown": ["Ed", "Eddie"]}
+    assert [payload["text"] for payload in stated(settings_of_test, "observation.recorded")] == [
+        "To do: Call Ed",
+        "Done: Ordered salt",
+        "To do: Pay",
+        "Done: Sold",
+        "In progress: Write",
+    ]
+    assert events(settings_of_test, "observation.recorded")[0].as_json()["occurred_at"] == "2026-02-12T12:00:00Z"
+
+
+def test_the_same_notes_add_nothing_under_another_name_of_the_user(tmp_path: Path, settings_of_test: Settings) -> None:
+    files = {"USER.md": "- **Name:** Kate\n- Partner: Ed\n- **Notes:**\n", "MEMORY.md": "## Preferences\n- No emojis\n"}
+    path = write_folder(tmp_path / "kira", files)
+    first = run(path, settings_of_test)
+    assert first.imported == {
+        "entity.described": 1, "fact.stated": 1, "preference.stated": 1, "relationship.stated": 1
+    }  # fmt: skip
+    assert run(path, settings_of_test, user="Kate").added == 0
