@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import orjson
@@ -68,29 +71,37 @@ def import_file(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Import an export of another program: `file` can be left out. Exits with 1 when an item could not be read.
+    """Import an export of another program: `file` can be left out. Exits with 1 when it, or an item, cannot be read.
 
     Messages get their original times and sessions. What another program remembered becomes facts of less confidence.
     What looks like instructions, and the user did not say, waits for a review.
     """
     from recollect.api.importers.file_import import import_path  # noqa: PLC0415
+    from recollect.api.importers.imported_records import Failed, ImportReport  # noqa: PLC0415
 
-    if form in ("auto", "memory-md", "kira"):
-        of_view = _import_view(context, path, form, namespace, dry_run=dry_run)
-        if of_view is not None:
-            _finish(of_view, as_json=as_json)
-    with progress_bars() as progress:
-        report = import_path(
-            path,
-            settings=load_cli_settings(context.obj),
-            form=form,
-            namespace=namespace,
-            user=user,
-            since=since,
-            limit=limit,
-            dry_run=dry_run,
-            on_progress=lambda done: progress.show("importing", done, None),
-        )
+    try:
+        report = None
+        if form in ("auto", "memory-md", "kira"):
+            report = _import_view(context, path, form, namespace, dry_run=dry_run)
+        if report is None:
+            with progress_bars() as progress:
+                report = import_path(
+                    path,
+                    settings=load_cli_settings(context.obj),
+                    form=form,
+                    namespace=namespace,
+                    user=user,
+                    since=since,
+                    limit=limit,
+                    dry_run=dry_run,
+                    on_progress=lambda done: progress.show("importing", done, None),
+                )
+    except InvalidInput as error:
+        # Errors of options are those of every command.
+        if not error.field.startswith(str(path)):
+            raise
+        report = ImportReport(format=form, is_dry_run=dry_run)
+        report.fail(Failed(where=error.field, reason=error.reason))
     _finish(report, as_json=as_json)
 
 
@@ -106,8 +117,22 @@ def _import_view(
             if form != "memory-md":
                 return None
             raise InvalidInput("has no file that `recollect export --format memory-md` wrote", field=str(path))
-        with open_cli_memory(context.obj) as memory:
+        with _memory_folder(context.obj, dry_run=dry_run) as folder, open_cli_memory(folder) as memory:
             return import_view(memory, files, namespace, dry_run=dry_run)
+
+
+@contextmanager
+def _memory_folder(data: Path | None, *, dry_run: bool) -> Generator[Path | None]:
+    """Yield the data folder; for a dry run without a log another one, so that it creates none."""
+    from recollect.events.backends.open_log import sqlite_path  # noqa: PLC0415
+
+    storage = load_cli_settings(data).storage
+    file = sqlite_path(storage.log_url)
+    if dry_run and file is not None and not file.exists():
+        with TemporaryDirectory() as folder:
+            yield Path(folder)
+    else:
+        yield data
 
 
 def _finish(report: ImportReport, *, as_json: bool) -> NoReturn:

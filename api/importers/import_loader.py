@@ -124,12 +124,8 @@ class _Loader:
             return
         for event, outcome in self._recorded(self._batch):
             match outcome:
-                case "new" if event.type == "memory.quarantined":
-                    self.report.quarantined += 1
-                    self.report.namespaces.add(self._namespace)
                 case "new":
-                    self.report.imported[event.type] = self.report.imported.get(event.type, 0) + 1
-                    self.report.namespaces.add(self._namespace)
+                    self.report.add(self._namespace, event)
                 case "duplicate":
                     self.report.duplicates += event.type != "memory.quarantined"
                 case reason:

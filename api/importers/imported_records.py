@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import orjson
 
+from recollect.api.importers.import_preview import LINES_MAX, preview_line
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput, RecollectError
 from recollect.events.limits import NAME_CHARS_MAX
@@ -100,6 +101,8 @@ def guarded(where: str, read: Callable[[], Iterable[Record]]) -> Iterator[Record
         yield Failed(where=where, reason=str(error))
     except RecursionError:
         yield Failed(where=where, reason="nested too deeply")
+    except orjson.JSONDecodeError as error:
+        yield Failed(where=where, reason=f"is not JSON: {str(error)[:200]}")
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError, OSError) as error:
         yield Failed(where=where, reason=f"not of the expected shape: {type(error).__name__}: {str(error)[:200]}")
 
@@ -234,11 +237,24 @@ class ImportReport:
     failures: int = 0
     #: The namespaces with new events.
     namespaces: set[str] = field(default_factory=set[str])
+    #: Of a dry run, the first statements of each type.
+    preview: list[str] = field(default_factory=list[str])
 
     @property
     def added(self) -> int:
         """Return the number of new events."""
         return sum(self.imported.values())
+
+    def add(self, namespace: str, event: EventDraft) -> None:
+        """Count a new event."""
+        self.namespaces.add(namespace)
+        if event.type == "memory.quarantined":
+            self.quarantined += 1
+            return
+        count = self.imported[event.type] = self.imported.get(event.type, 0) + 1
+        line = preview_line(event) if self.is_dry_run and count <= LINES_MAX else None
+        if line is not None:
+            self.preview.append(line)
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Count items that were left out."""
@@ -263,14 +279,18 @@ class ImportReport:
             "failed": [{"where": failure.where, "reason": failure.reason} for failure in self.failed],
             "failures": self.failures,
             "namespaces": sorted(self.namespaces),
+            "preview": self.preview,
         }
 
     def as_text(self) -> str:
         """Return the report as lines for people."""
+        if self.failed and not self.seen:
+            return "\n".join(f"FAILED: {failure.where}: {failure.reason}" for failure in self.failed)
         kinds = ", ".join(f"{count} {event_type}" for event_type, count in sorted(self.imported.items()))
         lines = [
             f"{self.format}: {self.seen} items seen",
             f"{'would import' if self.is_dry_run else 'imported'}: {self.added}{f' ({kinds})' if kinds else ''}",
+            *(f"  {line}" for line in self.preview),
             f"there already: {self.duplicates}",
         ]
         if self.quarantined:

@@ -83,7 +83,10 @@ def recognised(files: SourceFiles) -> Importer:
     installed = importers()
     match, name = max((importer.match(files), name) for name, importer in installed.items())
     if match is Match.NONE:
-        reason = f"no format is recognised; name it with --format, one of {', '.join(sorted(installed))}"
+        if not any(files.peek(name) for name in files.names[:_SIGN_FILES]):
+            raise InvalidInput("is empty, or cannot be read", field=str(files.path))
+        names = ", ".join(sorted(installed))
+        reason = f"not an export of a program that is known here; --format names one, if it is: {names}"
         raise InvalidInput(_with_hint(reason), field=str(files.path))
     return installed[name]
 

@@ -44,7 +44,9 @@ def read_json_items(
                 number += 1
                 yield from guarded(f"{name}, {noun} {number}{place()}", lambda raw=raw: read(json_of(raw)))
     except (InvalidInput, OSError) as error:
-        yield Failed(where=f"{name}, after {noun} {number}", reason=str(error))
+        where = f"{name}, after {noun} {number}" if number else name
+        yield Failed(where=where, reason=error.reason if isinstance(error, InvalidInput) else str(error))
+        return
     if not number and not may_be_empty:
         yield Failed(where=name, reason=f"has no {noun}")
 

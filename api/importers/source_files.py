@@ -27,6 +27,8 @@ RATIO_MAX = 200
 _RATIO_BYTES_MIN = 16 << 20
 #: Bytes of the beginning of a file by which its format is recognised.
 PEEK_BYTES = 1 << 16
+#: The first bytes of a zip archive.
+_ZIP = b"PK\x03\x04"
 #: Names of machines, not of exports.
 _IGNORED = frozenset({"__MACOSX", ".git", ".DS_Store", "node_modules", ".venv"})
 
@@ -84,10 +86,15 @@ def open_source(path: Path) -> Generator[SourceFiles]:
                 )
         except zipfile.BadZipFile as error:
             raise InvalidInput(f"a damaged zip archive: {error}", field=str(path)) from error
-    elif path.suffix.casefold() == ".zip":
-        raise InvalidInput("is not a whole zip archive; download it again", field=str(path))
+    elif path.suffix.casefold() == ".zip" or _begins(path, _ZIP):
+        raise InvalidInput("not a whole zip file: its end is missing; download it again", field=str(path))
     else:
         yield SourceFiles(path=path, names=(path.name,), open=lambda _: _open(path))
+
+
+def _begins(path: Path, sign: bytes) -> bool:
+    with _open(path) as stream:
+        return stream.read(len(sign)) == sign
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -228,11 +228,7 @@ class _Edit:
         if not self._dry_run:
             self._memory.append_drafts(self._namespace, drafts)
         for draft in drafts:
-            if draft.type == "memory.quarantined":
-                self.report.quarantined += 1
-            else:
-                self.report.imported[draft.type] = self.report.imported.get(draft.type, 0) + 1
-        self.report.namespaces.add(self._namespace)
+            self.report.add(self._namespace, draft)
 
     def _items(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the items of all pages of a list."""

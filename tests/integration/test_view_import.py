@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.command_line import recollect
 from support.events import message
 
 from recollect import Recollect
@@ -98,6 +99,14 @@ def test_a_view_comes_back_in_a_fresh_folder_as_it_was_and_once(
         again = tmp_path / "again"
         write_bundle(again, export_files(other, namespace, "memory-md"), overwrite=True)
         assert _bullets(again) == _bullets(folder)
+
+
+def test_a_dry_run_of_the_command_creates_no_data_folder(memory: Recollect, tmp_path: Path) -> None:
+    fill(memory)
+    folder = str(view_of(memory, tmp_path / "view"))
+    planned = recollect("import", folder, "--namespace", "new", "--dry-run", data=tmp_path / "fresh")
+    assert "would import: 10" in planned.stdout
+    assert not (tmp_path / "fresh").exists()
 
 
 def test_relationships_procedures_and_the_pin_of_a_message_come_back(memory: Recollect, tmp_path: Path) -> None:

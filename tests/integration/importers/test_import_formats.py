@@ -48,7 +48,8 @@ def test_every_format_is_recognised_read_without_a_failure_and_imported_once(
         again = run(path, settings_of_test)
         assert (first.format, first.failed) == (name, [])
         assert first.added > 1, name
-        assert planned.as_json() == first.as_json() | {"dry_run": True}, name
+        assert planned.preview, name
+        assert planned.as_json() == first.as_json() | {"dry_run": True, "preview": planned.preview}, name
         assert (again.added, again.duplicates) == (0, first.added + first.duplicates), name
         assert run(path, settings_of_test, dry_run=True).as_json() == again.as_json() | {"dry_run": True}, name
 
@@ -106,8 +107,21 @@ def test_a_package_that_cannot_be_loaded_is_named_and_the_other_formats_are_read
 
 def test_a_dry_run_creates_no_data_folder(tmp_path: Path, settings_of_test: Settings) -> None:
     path = exports.write_json(tmp_path / "mem0.json", exports.MEM0)
-    assert run(path, settings_of_test, dry_run=True).added == 2
+    planned = run(path, settings_of_test, dry_run=True)
+    assert planned.as_text().splitlines() == [
+        "mem0: 2 items seen",
+        "would import: 2 (2 fact.stated)",
+        "  2026-01-02 user's favorite color is green",
+        "  2026-01-03 note about user: Allergic to peanuts",
+        "there already: 0",
+    ]
     assert not settings_of_test.storage.data.exists()
+
+
+def test_a_preview_has_three_statements_of_each_kind(tmp_path: Path, settings_of_test: Settings) -> None:
+    memories = [{"id": str(number), "memory": f"User likes tea {number}"} for number in range(9)]
+    planned = run(exports.write_json(tmp_path / "mem0.json", memories), settings_of_test, dry_run=True)
+    assert (planned.added, planned.preview) == (9, [f"user likes tea {number}" for number in range(3)])
 
 
 def test_one_bad_conversation_is_reported_and_the_others_are_imported(

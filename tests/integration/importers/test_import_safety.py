@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import exports
+from support.command_line import recollect
 
 from recollect.api.importers.file_import import import_path
 from recollect.api.importers.imported_records import ImportReport, ReadOptions
@@ -46,6 +47,18 @@ def test_an_archive_with_a_link_or_a_bomb_is_refused(tmp_path: Path, settings_of
         run(tmp_path / "bomb.zip", settings_of_test)
 
 
+def test_an_archive_without_its_end_is_named_as_such_under_any_name(tmp_path: Path, settings_of_test: Settings) -> None:
+    whole = exports.write_zip(tmp_path / "x.zip", {"conversations.json": [exports.chatgpt_conversation()]}).read_bytes()
+    for name in ("cut.zip", "download"):
+        (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(InvalidInput, match="not a whole zip file"):
+            run(tmp_path / name, settings_of_test)
+        done = recollect("import", str(tmp_path / name), "--namespace", "ann", data=tmp_path / "data")
+        assert (done.returncode, done.stdout.splitlines()) == (
+            1, [f"FAILED: {tmp_path / name}: not a whole zip file: its end is missing; download it again"]
+        )  # fmt: skip
+
+
 def test_a_damaged_member_is_a_failure_and_what_is_before_the_damage_is_imported(
     tmp_path: Path, settings_of_test: Settings
 ) -> None:
@@ -72,7 +85,7 @@ def test_a_link_in_a_folder_is_not_followed(tmp_path: Path, settings_of_test: Se
 def test_an_empty_or_foreign_file_is_no_success(tmp_path: Path, settings_of_test: Settings, content: str) -> None:
     path = tmp_path / "file.json"
     path.write_text(content)
-    with pytest.raises(InvalidInput, match="no format is recognised"):
+    with pytest.raises(InvalidInput, match=r"not an export|is empty"):
         run(path, settings_of_test)
     for name in importers():
         try:
