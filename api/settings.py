@@ -15,7 +15,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from recollect.events.encryption.master_key import KeyOptions
-from recollect.events.errors import InvalidInput, first_problem
+from recollect.events.errors import InvalidInput
+from recollect.events.field_problems import first_problem
 from recollect.events.intake.screening import SecretPolicies, SecretPolicy, matching_policy
 from recollect.jobs.job_settings import JobSettings
 from recollect.projections.projection_settings import EmbeddingSettings, ReadModelSettings
@@ -265,8 +266,9 @@ def load_settings(**values: Any) -> Settings:
         if name not in _warned:
             _warned.add(name)
             _logger.warning("%s", advice)
+    flat_settings = _flat_settings()
     try:
-        flat = _flat_settings()(**values)
+        flat = flat_settings(**values)
     except SettingsError as error:
         # Only its message names the setting.
         named = _NAMED_FIELD.search(str(error))
@@ -274,7 +276,7 @@ def load_settings(**values: Any) -> Settings:
         reason = "is not JSON; docs/reference/settings.md has an example"
         raise InvalidInput(reason, field=f"RECOLLECT_{field.upper()}") from None
     except ValidationError as error:
-        problem = first_problem(error)
+        problem = first_problem(error, flat_settings)
         raise InvalidInput(problem.reason, field=f"RECOLLECT_{str(problem.field).upper()}") from None
     groups: dict[str, Any] = {
         name: group.model_construct(**{field: getattr(flat, field) for field in group.model_fields})

@@ -40,10 +40,6 @@ RecollectError
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
 
 
 class RecollectError(Exception):
@@ -274,30 +270,6 @@ class ProjectionFailed(RecollectError):
         self.namespace = namespace
         self.version = version
         self.reason = reason
-
-
-def first_problem(error: ValidationError, *, root: str = "") -> InvalidInput:
-    """Return the first problem of a pydantic error as an `InvalidInput`; its message names the other wrong fields.
-
-    Parameters:
-        root: the field's name when the problem concerns the input as a whole.
-    """
-    first, *others = error.errors(include_url=False, include_input=False)
-    field = ".".join(str(part) for part in first["loc"]) or root
-    reason = _PLAIN_MESSAGES.get(first["type"]) or first["msg"].removeprefix("Value error, ")
-    # A field with several types has a problem for each of them.
-    fields = dict.fromkeys(".".join(str(part) for part in problem["loc"]) or root for problem in others)
-    names = [name for name in fields if not name.startswith(field)]
-    if names:
-        more = f" and {len(names) - _FIELDS_NAMED} more" if len(names) > _FIELDS_NAMED else ""
-        reason += f"; also wrong: {', '.join(names[:_FIELDS_NAMED])}{more}"
-    return InvalidInput(reason, field=field)
-
-
-#: Messages by the type of the problem, where pydantic's own do not say what to do.
-_PLAIN_MESSAGES = {"extra_forbidden": "there is no such field", "missing": "is missing"}
-#: Fields that a message names besides the first one.
-_FIELDS_NAMED = 5
 
 
 def short_text(error: BaseException) -> str:

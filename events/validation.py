@@ -24,7 +24,8 @@ from recollect.events.catalogue import (
     type_of,
 )
 from recollect.events.envelope import ENCODING_JSON, EventDraft, microseconds, now_us
-from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge, first_problem
+from recollect.events.errors import InvalidEvent, InvalidInput, TooLarge
+from recollect.events.field_problems import first_problem
 from recollect.events.limits import BATCH_EVENTS_MAX, CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, REQUEST_BYTES_MAX
 from recollect.events.local_time import with_offset
 from recollect.events.plain_messages import plain_message
@@ -192,7 +193,7 @@ def _validated(event: object, field: str) -> Envelope:
     try:
         return event_class.model_validate(fields)
     except ValidationError as error:
-        raise _refusal(error, field) from None
+        raise _refusal(error, event_class, field) from None
 
 
 _CHAT_MESSAGE = "this is a chat message, not an event; send it to .../messages, or in Python to add()"
@@ -207,9 +208,9 @@ def _unknown_type(name: object) -> str:
     return f"unknown event type {name[:80]!r}; {hint}"
 
 
-def _refusal(error: ValidationError, field: str) -> InvalidEvent:
+def _refusal(error: ValidationError, event_class: type[Envelope], field: str) -> InvalidEvent:
     """Return the first problem of an event, with the path of the field below `field`."""
-    problem = first_problem(error)
+    problem = first_problem(error, event_class)
     return InvalidEvent(problem.reason, field=f"{field}.{problem.field}" if problem.field else field)
 
 

@@ -29,7 +29,7 @@ def erase(
         str | None, typer.Option(help="The reason; it is stored unencrypted, so it must not name anybody.")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Write the receipt to this file too.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without asking; required in a script.")] = False,
 ) -> None:
     """Erase events for good, with all that was derived from them; print the signed receipt."""
     with open_cli_memory(context.obj) as memory:
@@ -45,8 +45,11 @@ def erase(
         if dry_run:
             echo(orjson.dumps(plan).decode())
             return
-        if not yes and sys.stdin.isatty():
-            typer.confirm(f"Erase {plan['events']} events of {namespace} for good?", abort=True, err=True)
+        if not yes:
+            planned = f"{plan['events']} events of {namespace}"
+            if not sys.stdin.isatty():
+                raise InvalidInput(f"{planned} would be erased for good; add it", field="--yes")
+            typer.confirm(f"Erase {planned} for good?", abort=True, err=True)
         erased = erase(reason=reason)
         receipt = orjson.dumps(erased)
     _audit(context, "recollect erase", namespace, count=erased["log"]["count"])

@@ -18,7 +18,8 @@ from recollect.api.client.call import Call, encoded, namespace_path, query
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.events.envelope import Appended
-from recollect.events.errors import InvalidInput, RecollectError, first_problem
+from recollect.events.errors import InvalidInput, RecollectError
+from recollect.events.field_problems import first_problem
 
 if TYPE_CHECKING:
     from recollect.api.memory.chat_messages import ChatInput
@@ -105,7 +106,7 @@ def _request(fields: Mapping[str, Any]) -> RetrieveRequest:
     try:
         return RetrieveRequest.model_validate(fields)
     except ValidationError as error:
-        raise first_problem(error) from None
+        raise first_problem(error, RetrieveRequest) from None
 
 
 def _appended_and_retrieved(

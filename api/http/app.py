@@ -101,6 +101,7 @@ def create_app(
     #: Of several processes of a server; see `processes/server_process.py`.
     app.state.processes = app.state.process_metrics = None
     app.state.methods_of = _methods_of
+    app.state.described_routes = [key for router in ROUTERS if router.include_in_schema for key in router.rights]
     # The last one that is added is the first one to get a request.
     app.add_middleware(DirectRoutes, routers=ROUTERS)
     app.add_middleware(OriginGuard, host=settings.server.host, allowed_hosts=settings.access.host_names)

@@ -12,7 +12,7 @@ from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result_json import ItemJson
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX
-from recollect.events.errors import first_problem
+from recollect.events.field_problems import first_problem
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
 #: The share of the budget for the lines with ids; the context gets the rest.
@@ -78,7 +78,7 @@ def _request(arguments: RecallArguments, speaker: str | None) -> RetrieveRequest
     try:
         return RetrieveRequest.model_validate(fields)
     except ValidationError as error:
-        raise first_problem(error) from None
+        raise first_problem(error, RetrieveRequest) from None
 
 
 def _memories(items: list[ItemJson], tokens_max: int) -> list[RecalledMemory]:

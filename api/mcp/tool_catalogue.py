@@ -26,10 +26,10 @@ from recollect.events.errors import (
     NotFound,
     RecollectError,
     StorageError,
-    first_problem,
     public_text,
     short_text,
 )
+from recollect.events.field_problems import first_problem
 
 _logger = logging.getLogger(__name__)
 
@@ -221,7 +221,7 @@ def _validated(model: type[ToolArguments], arguments: Mapping[str, Any]) -> Tool
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        raise first_problem(error, root="arguments") from None
+        raise first_problem(error, model, root="arguments") from None
 
 
 @cache

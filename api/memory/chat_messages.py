@@ -9,7 +9,8 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from recollect.events.catalogue import Metadata, Moment, Name
-from recollect.events.errors import InvalidInput, first_problem
+from recollect.events.errors import InvalidInput
+from recollect.events.field_problems import first_problem
 
 #: A message, its text alone, or a conversation.
 ChatInput = str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -91,7 +92,7 @@ class ChatMessage(BaseModel):
 
 
 class ChatBatch(BaseModel):
-    """Messages of one conversation, oldest first, with what they have in common."""
+    """Messages of one conversation, oldest first, with what they have in common; or a list of them alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -103,6 +104,13 @@ class ChatBatch(BaseModel):
     occurred_at: Moment | None = None
     #: Labels of every message, by which lists and retrievals can be filtered.
     metadata: Metadata = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _messages_alone(cls, value: Any) -> Any:
+        """Accept a list of messages alone, or one message, as `add` in Python takes them."""
+        is_alone = isinstance(value, list) or (isinstance(value, dict) and {"role", "content"} <= value.keys())
+        return {"messages": cast(object, value)} if is_alone else value
 
     def events(self) -> list[dict[str, Any]]:
         """Return a `message.added` event for each message.
@@ -159,7 +167,7 @@ def parse_batch(fields: Mapping[str, Any] | bytes) -> ChatBatch:
             return ChatBatch.model_validate_json(fields)
         return ChatBatch.model_validate(fields)
     except ValidationError as error:
-        raise first_problem(error, root="body") from None
+        raise first_problem(error, ChatBatch, root="body") from None
 
 
 def _role(message: ChatMessage) -> str:

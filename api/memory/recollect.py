@@ -52,7 +52,8 @@ from recollect.api.settings import Settings, load_settings
 from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
-from recollect.events.errors import InvalidInput, first_problem
+from recollect.events.errors import InvalidInput
+from recollect.events.field_problems import first_problem
 from recollect.events.intake.screening import screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
@@ -440,4 +441,4 @@ def _request(fields: Mapping[str, Any]) -> RetrieveRequest:
     try:
         return RetrieveRequest.model_validate(fields)
     except ValidationError as error:
-        raise first_problem(error) from None
+        raise first_problem(error, RetrieveRequest) from None

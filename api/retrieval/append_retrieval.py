@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import EventDraft
-from recollect.events.errors import InvalidInput, first_problem
+from recollect.events.errors import InvalidInput
+from recollect.events.field_problems import first_problem
 
 #: Fields of a request that the appended message determines, with the error for a caller who sets them.
 _FIXED_FIELDS = {
@@ -42,7 +43,7 @@ def turn_request(drafts: Sequence[EventDraft], options: Mapping[str, Any]) -> Re
     try:
         request = RetrieveRequest.model_validate({"mode": "passive", **session, **speaker, **options, "query": query})
     except ValidationError as error:
-        raise first_problem(error) from None
+        raise first_problem(error, RetrieveRequest) from None
     return None if message is None else request
 
 

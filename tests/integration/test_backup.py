@@ -210,6 +210,6 @@ def test_keys_of_archived_events_are_looked_for_and_destroyed_ones_are_not_missi
     assert recollect("backup", str(tmp_path / "backup"), data=data).returncode == 0
     refused = recollect("restore", str(tmp_path / "backup"), data=tmp_path / "new")
     assert "2 of the keys" in refused.stderr
-    erased = recollect("erase", "bob", "--everything", data=data)
+    erased = recollect("erase", "bob", "--everything", "--yes", data=data)
     assert erased.returncode == 0, erased.stderr
     assert recollect("restore", str(tmp_path / "backup"), data=data).returncode == 0

@@ -28,13 +28,17 @@ def test_a_message_and_a_namespace_are_erased_over_http(server: Server) -> None:
         assert_problem(http.post("gone/erase", json={}), 422, "erase")
 
         assert http.delete("gone", params={"dry_run": "true"}).json()["by_type"] == {"message.added": 2}
-        assert http.delete("gone", params={"reason": "asked"}).json()["keys"]
+        for confirm in ({}, {"confirm": "other"}):
+            refused = http.delete("gone", params=confirm)
+            assert_problem(refused, 422, "confirm")
+            assert "?confirm=gone" in refused.json()["detail"]
+        assert http.delete("gone", params={"reason": "asked", "confirm": "gone"}).json()["keys"]
         assert http.get("gone/episodes").json()["items"] == []
         assert_problem(http.post("gone/events", json=message("again")), 410)
         assert len(http.get("gone/receipts").json()["items"]) == 2
         assert http.post("gone/readmit").json() == {"readmitted": True}
         assert http.post("gone/events", json=message("a new life")).status_code == 201
-        assert_problem(http.delete("never-there"), 404)
+        assert_problem(http.delete("never-there", params={"confirm": "never-there"}), 404)
 
 
 def test_the_command_line_erases_and_verifies_the_receipt(tmp_path: Path) -> None:
@@ -43,6 +47,10 @@ def test_the_command_line_erases_and_verifies_the_receipt(tmp_path: Path) -> Non
         event = orjson.dumps(message(f"I am {name}, and I like the sea.", name=name)).decode()
         assert recollect("append", "team", event, data=data).returncode == 0
     assert '"events":1' in recollect("erase", "team", "--subject", "ann", "--dry-run", data=data).stdout
+    unconfirmed = recollect("erase", "team", "--subject", "ann", data=data)
+    assert (unconfirmed.returncode, unconfirmed.stderr) == (
+        2, "recollect: --yes: 1 events of team would be erased for good; add it\n"
+    )  # fmt: skip
     erased = recollect("erase", "team", "--subject", "ann", "--output", str(receipt), "--yes", data=data)
     assert erased.returncode == 0, erased.stderr
     verified = recollect("verify-receipt", str(receipt), "--log", data=data).stdout

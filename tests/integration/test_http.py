@@ -208,9 +208,59 @@ def test_bad_questions_are_refused_by_field(http: httpx.Client, home: str, body:
     assert_problem(http.post(f"{home}/retrieve", json=body), 422, field)
 
 
-def test_unknown_routes_and_methods_are_problems_too(http: httpx.Client, home: str) -> None:
-    assert_problem(http.get("/v2"), 404)
-    assert_problem(http.delete(f"{home}/events"), 405)
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/v2", ""),
+        ("/add", "POST /v1/namespaces/{namespace}/messages"),
+        ("/v2/memories/search/", "POST /v1/namespaces/{namespace}/retrieve"),
+        ("/v1/memories", "GET /v1/namespaces/{namespace}/facts"),
+        ("/facts/f1", "GET, PATCH or DELETE /v1/namespaces/{namespace}/memories/{memory_id}"),
+        ("/v1/namespaces/ann/fact", "GET /v1/namespaces/{namespace}/facts"),
+        ("/metric", "GET /metrics"),
+        (f"/{'x' * 5_000}/{'y/' * 2_000}", ""),
+    ],
+)
+def test_an_unknown_path_is_answered_with_the_routes_that_are_meant(http: httpx.Client, path: str, named: str) -> None:
+    answer = http.get(path)
+    assert_problem(answer, 404)
+    assert answer.json()["detail"].endswith("all are at /docs")
+    assert named in answer.json()["detail"]
+
+
+def test_an_unknown_method_is_answered_with_those_of_the_path(http: httpx.Client, home: str) -> None:
+    answer = http.delete(f"{home}/events")
+    assert_problem(answer, 405)
+    assert answer.json()["detail"] == "this path has no DELETE; it has GET, POST"
+    assert answer.headers["allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "said"),
+    [
+        ("retrieve", {"query": "x", "top_k": 3}, "top_k: there is no such field; did you mean limit?"),
+        ("retrieve", {"query": "x", "speeker": "Ann"}, "did you mean speaker?"),
+        ("events", message("x") | {"payload": {"role": "user", "content": "x"}}, "did you mean text?"),
+        ("events", message("x") | {"metadata": "x"}, "did you mean payload.metadata?"),
+        ("events", message("x", occurred_at="yesterday"), "a time with its zone, such as 2026-11-20T09:00:00Z"),
+        ("messages", {"messages": "x", "user_id": "u"}, "did you mean messages.name?"),
+        ("messages", {"messages": [{"role": "user", "text": "x"}]}, "did you mean content?"),
+        ("retrieve", {"query": "x", "xyzzy": 1}, "there are query, limit, budget_tokens"),
+    ],
+)
+def test_a_field_of_another_name_is_answered_with_ours(
+    http: httpx.Client, home: str, route: str, body: Any, said: str
+) -> None:
+    answer = http.post(f"{home}/{route}", json=body)
+    assert_problem(answer, 422)
+    assert said in answer.json()["detail"]
+
+
+def test_messages_may_come_as_a_list_alone_and_an_empty_question_finds_nothing(http: httpx.Client, home: str) -> None:
+    one = {"role": "user", "content": "I adopted a greyhound"}
+    assert len(http.post(f"{home}/messages", json=[one, one]).json()["events"]) == 2
+    assert len(http.post(f"{home}/messages", json=one).json()["events"]) == 1
+    assert http.post(f"{home}/retrieve", json={"query": ""}).json()["items"] == []
 
 
 def test_health_and_readiness_tell_how_the_parts_are(http: httpx.Client) -> None:

@@ -14,6 +14,7 @@ from recollect.api.http.routes.json_bodies import body_reference, json_response,
 from recollect.api.http.routes.query_parameters import refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow
 from recollect.events.catalogue import Name, Text
+from recollect.events.errors import InvalidInput
 from recollect.events.limits import BATCH_EVENTS_MAX, check_namespace
 
 _NAMESPACE_PATH = "/v1/namespaces/{namespace}"
@@ -23,6 +24,7 @@ router = GuardedRouter(tags=["erasure"], dependencies=[Depends(refuse_unknown)])
 Reason = Annotated[
     str | None, Query(min_length=1, max_length=200, description="why; stored unencrypted, so it must not name anybody")
 ]
+Confirm = Annotated[str | None, Query(description="the name of the namespace again; required without `dry_run`")]
 DryRun = Annotated[bool, Query(description="erase nothing, and return what would be erased")]
 
 
@@ -57,9 +59,17 @@ class ReadmitBody(BaseModel):
 
 @router.delete(_NAMESPACE_PATH, name="erase_namespace")
 @allow("erase", audited=True)
-async def erase_namespace(memory: Memory, namespace: str, reason: Reason = None, dry_run: DryRun = False) -> Response:
+async def erase_namespace(
+    memory: Memory, namespace: str, confirm: Confirm = None, reason: Reason = None, dry_run: DryRun = False
+) -> Response:
     """Erase all events of a namespace and all that was derived from them, for good; return the signed receipt."""
     check_namespace(namespace)
+    if not dry_run and confirm != namespace:
+        raise InvalidInput(
+            f"every event of {namespace} would be erased for good; add ?confirm={namespace}, or ?dry_run=true to see "
+            "what it would be",
+            field="confirm",
+        )
     erased = run_in_threadpool(memory.erase, namespace, everything=True, dry_run=dry_run, reason=reason)
     return json_response(await erased)
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from recollect.api.http.routes.rights import CountedResponse
-from recollect.events.errors import TooLarge, first_problem
+from recollect.events.errors import TooLarge
+from recollect.events.field_problems import first_problem
 from recollect.events.limits import REQUEST_BYTES_MAX
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -46,7 +47,7 @@ async def parse_body(model: type[Body], request: Request, *, optional: bool = Fa
     try:
         return model.model_validate_json(b"{}" if optional and not body.strip() else body, strict=True)
     except ValidationError as error:
-        raise first_problem(error, root="body") from None
+        raise first_problem(error, model, root="body") from None
 
 
 def json_response(body: Mapping[str, Any], *, status: int = 200) -> Response:

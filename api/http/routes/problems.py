@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from recollect.api.http.routes.route_hints import unknown_path
 from recollect.api.http_contract import problem_fields
 from recollect.events.errors import (
     AccessDenied,
@@ -105,11 +106,15 @@ async def _invalid_parameter(_: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = problem(error.status_code, str(error.detail))
-    response.headers.update(error.headers or {})
+    detail, headers = str(error.detail), {**(error.headers or {})}
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # The methods of all routes of the path; the router names those of the first one.
-        response.headers["allow"] = ", ".join(sorted(request.app.state.methods_of(request.scope)))
+        headers["allow"] = ", ".join(sorted(request.app.state.methods_of(request.scope)))
+        detail = f"this path has no {request.method}; it has {headers['allow']}"
+    elif error.status_code == HTTPStatus.NOT_FOUND:
+        detail = unknown_path(request.url.path, request.app.state.described_routes)
+    response = problem(error.status_code, detail)
+    response.headers.update(headers)
     return response
 
 

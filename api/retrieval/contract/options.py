@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from recollect.api.as_of import AsOf
 from recollect.api.retrieval.contract.request import Format, Kind, Mode, Ranking, RetrieveRequest
-from recollect.events.errors import InvalidInput, first_problem
+from recollect.events.errors import InvalidInput
+from recollect.events.field_problems import first_problem
 
 #: A value of metadata, or several values to match any of.
 _MetadataOption = str | int | float | bool | Sequence[str | int | float | bool | None] | None
@@ -82,4 +83,4 @@ def check_options(options: Mapping[str, Any], others: Collection[str]) -> None:
     try:
         RetrieveRequest.model_validate({"query": "", **{name: options[name] for name in options if name != "wait"}})
     except ValidationError as error:
-        raise first_problem(error) from None
+        raise first_problem(error, RetrieveRequest) from None

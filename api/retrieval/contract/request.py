@@ -49,7 +49,7 @@ class RetrieveRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    #: Any text, such as a question, a message or a pasted log.
+    #: Any text, such as a question, a message or a pasted log. For an empty one nothing is searched.
     query: str
     #: Items in the result, at most, besides the standing items of passive mode; `RECOLLECT_RECALL_LIMIT` where the
     #: request has none.
