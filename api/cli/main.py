@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from copy import copy
 from importlib.metadata import version
 from pathlib import Path
@@ -61,48 +62,69 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(import_commands.app, name="import")
-app.add_typer(job_commands.app, name="jobs")
-app.add_typer(token_commands.app, name="token")
-app.command()(memory_commands.serve)
-app.command()(job_commands.worker)
-app.command()(job_commands.scheduler)
-app.command()(memory_commands.append)
-app.command()(edit_commands.add)
-app.command()(memory_commands.retrieve)
-app.command("list")(edit_commands.list_memories)
-app.command()(edit_commands.get)
-app.command()(edit_commands.update)
-app.command()(edit_commands.pin)
-app.command()(edit_commands.unpin)
-app.command()(edit_commands.end)
-app.command()(edit_commands.forget)
-app.command()(edit_commands.undo)
-app.command()(edit_commands.separate)
-app.command()(edit_commands.quarantine)
-app.command()(edit_commands.review)
-app.command()(erasure_commands.erase)
-app.command()(erasure_commands.readmit)
-app.command()(erasure_commands.receipts)
-app.command("verify-receipt")(erasure_commands.verify_receipt)
-app.command()(memory_commands.settle)
-app.command()(memory_commands.export)
-app.command()(memory_commands.embed)
-app.command()(memory_commands.replay)
-app.command()(job_commands.compact)
-app.command()(job_commands.read)
-app.command()(log_commands.init)
-app.command()(log_commands.verify)
-app.command()(log_commands.backup)
-app.command()(log_commands.restore)
-app.command()(log_commands.archive)
-app.command()(doctor_command.doctor)
-app.command()(analytics_commands.stats)
-app.command()(analytics_commands.sql)
-app.command()(token_commands.audit)
-app.command()(mcp_commands.mcp)
-app.command()(context_commands.context)
-app.add_typer(hook_commands.app, name="hook")
+#: The commands by the heading in the help, in its order.
+_PANELS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
+    "Memory": {
+        "append": memory_commands.append,
+        "add": edit_commands.add,
+        "retrieve": memory_commands.retrieve,
+        "context": context_commands.context,
+        "hook": hook_commands.app,
+        "mcp": mcp_commands.mcp,
+    },
+    "Knowledge": {
+        "list": edit_commands.list_memories,
+        "get": edit_commands.get,
+        "update": edit_commands.update,
+        "pin": edit_commands.pin,
+        "unpin": edit_commands.unpin,
+        "end": edit_commands.end,
+        "forget": edit_commands.forget,
+        "undo": edit_commands.undo,
+        "separate": edit_commands.separate,
+        "quarantine": edit_commands.quarantine,
+        "review": edit_commands.review,
+    },
+    "Moving in and out": {
+        "import": import_commands.app,
+        "export": memory_commands.export,
+        "sql": analytics_commands.sql,
+    },
+    "Operating": {
+        "serve": memory_commands.serve,
+        "worker": job_commands.worker,
+        "scheduler": job_commands.scheduler,
+        "doctor": doctor_command.doctor,
+        "stats": analytics_commands.stats,
+        "jobs": job_commands.app,
+        "settle": memory_commands.settle,
+        "embed": memory_commands.embed,
+        "replay": memory_commands.replay,
+        "compact": job_commands.compact,
+        "read": job_commands.read,
+    },
+    "The log and its copies": {
+        "init": log_commands.init,
+        "verify": log_commands.verify,
+        "backup": log_commands.backup,
+        "restore": log_commands.restore,
+        "archive": log_commands.archive,
+    },
+    "Privacy and access": {
+        "erase": erasure_commands.erase,
+        "readmit": erasure_commands.readmit,
+        "receipts": erasure_commands.receipts,
+        "verify-receipt": erasure_commands.verify_receipt,
+        "token": token_commands.app,
+        "audit": token_commands.audit,
+    },
+}
+for _panel, _commands in _PANELS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
+        else:
+            app.command(_name, rich_help_panel=_panel)(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect.api.cli.process_log import configure_process_log
 from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import load_cli_settings
 from recollect.events.errors import AppendUnknown, RecollectError, ServerUnavailable
@@ -43,6 +42,7 @@ def mcp(
 
     The running server of the data folder answers retrievals, if there is one. Otherwise this process loads the model.
     """
+    from recollect.api.cli.process_log import configure_process_log  # noqa: PLC0415
     from recollect.api.mcp.mcp_server import require_sdk, serve_stdio  # noqa: PLC0415
     from recollect.events.limits import check_namespace  # noqa: PLC0415
 

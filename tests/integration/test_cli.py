@@ -237,7 +237,16 @@ def test_help_names_every_command(tmp_path: Path) -> None:
     for group, names in groups.items():
         shown = recollect(*group.split(), "--help", data=tmp_path)
         assert shown.returncode == 0, shown.stderr
-        assert set(re.findall(r"^│ ([\w-]+) ", shown.stdout.partition("Commands")[2], re.MULTILINE)) == names
+        assert set(re.findall(r"^│ (\w[\w-]*) ", shown.stdout, re.MULTILINE)) == names
+
+
+def test_help_has_the_commands_in_groups_without_loading_what_they_use() -> None:
+    code = "import sys; from recollect.api.cli.main import app; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert {"pydantic", "structlog", "numpy", "fastapi", "apsw", "recollect.api.settings"}.isdisjoint(loaded)
+    panels = re.findall(r"^╭─ ([\w ]+?) ─", CliRunner().invoke(app, ["--help"]).stdout, re.MULTILINE)
+    assert panels[:4] == ["Options", "Memory", "Knowledge", "Moving in and out"]
+    assert panels[4:] == ["Operating", "The log and its copies", "Privacy and access"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
