@@ -42,6 +42,11 @@ _MESSAGE = re.compile(r"\b(project|embed|think|run)\([^()\n]{0,500}\)")
 _CAUSES_MAX = 8
 #: Lines that wait to be written; further ones are dropped and counted. A line has some 300 bytes.
 _WAITING_MAX = 10_000
+#: Loggers of work that is tried again and again, in several threads; one line of each text in this time.
+_REPEATING = ("dramatiq", "recollect.jobs.queue")
+_REPEAT_SECONDS = 60
+#: Texts whose last line is remembered.
+_TEXTS_MAX = 100
 #: The attribute of a record with the fields of the request or the job that logged it.
 _FIELDS = "recollect_fields"
 
@@ -68,6 +73,8 @@ class WaitingLines(QueueHandler):
     def __init__(self, lines: Queue[logging.LogRecord]) -> None:
         super().__init__(lines)
         self._dropped = 0
+        #: When a text was written last.
+        self._written: dict[str, float] = {}
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
         """Return the record with its fields; it is formatted later, in this process."""
@@ -75,7 +82,9 @@ class WaitingLines(QueueHandler):
         return record
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        """Queue a record, or count it as dropped."""
+        """Queue a record, or count it as dropped; what a broker that is away makes all threads log is queued once."""
+        if record.name.startswith(_REPEATING) and not record.exc_info and self._is_repeated(record):
+            return
         if self._dropped:
             setattr(record, _FIELDS, {**getattr(record, _FIELDS, {}), "dropped_lines": self._dropped})
         try:
@@ -83,6 +92,16 @@ class WaitingLines(QueueHandler):
             self._dropped = 0
         except Full:
             self._dropped += 1
+
+    def _is_repeated(self, record: logging.LogRecord) -> bool:
+        """Return whether the text of a record was queued within `_REPEAT_SECONDS`."""
+        text = record.getMessage()
+        if record.created - self._written.get(text, 0.0) < _REPEAT_SECONDS:
+            return True
+        if len(self._written) >= _TEXTS_MAX:
+            self._written.clear()
+        self._written[text] = record.created
+        return False
 
 
 class PrivateFormatter(ProcessorFormatter):

@@ -146,8 +146,8 @@ class Workers:
         try:
             for heartbeat in self._heartbeats:
                 self.run_store.deregister(heartbeat.id)
-        except Exception:
-            _logger.warning("could not delete the heartbeats of this process", exc_info=True)
+        except Exception as error:
+            _logger.warning("could not delete the heartbeats of this process: %s", short_text(error))
         self.broker.close()
 
     def _stop_with_program(self) -> None:

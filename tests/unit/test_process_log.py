@@ -66,6 +66,18 @@ def test_a_line_of_json_has_the_fields_of_its_request() -> None:
     assert orjson.loads(formatter.format(lines.get()))["dropped_lines"] == 2
 
 
+def test_a_broker_that_is_away_is_one_line_a_minute_and_not_one_of_each_thread() -> None:
+    lines: Queue[logging.LogRecord] = Queue(100)
+    handler = WaitingLines(lines)
+    for second in range(0, 90, 3):
+        for queue in ("embed", "project", "think"):
+            name = f"dramatiq.worker.ConsumerThread({queue})"
+            record = logging.LogRecord(name, logging.CRITICAL, __file__, 1, "no connection", (), None)
+            record.created = 1_000.0 + second
+            handler.handle(record)
+    assert [lines.get().created for _ in range(lines.qsize())] == [1_000.0, 1_060.0]
+
+
 def test_the_messages_of_queues_are_shown_without_their_namespaces() -> None:
     record = logging.LogRecord(
         "dramatiq.worker", logging.ERROR, __file__, 1, "Failed: project('ann') run('a', 1)", (), None
