@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from support.access import Application, application
@@ -21,6 +21,7 @@ from support.mcp_client import Mode, data_of, http_client_of, text_of
 from support.server import Server
 
 from recollect.api.access.audit_log import read_audit
+from recollect.api.mcp import mcp_server
 
 CLIENTS = 8
 LIST_TOOLS: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -104,6 +105,19 @@ def test_another_host_and_a_page_of_another_site_are_refused(house: Application)
     assert post(house, "/mcp", token | {"Host": "evil.example"}).status_code == 421
     assert post(house, "/mcp", token | {"Origin": "https://evil.example"}).status_code == 403
     assert post(house, "/mcp", token | {"Origin": "http://127.0.0.1:8787"}).status_code == 200
+
+
+async def test_a_client_shows_what_to_install_when_the_server_has_no_sdk(
+    house: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(_: str) -> None: ...
+
+    monkeypatch.setattr(mcp_server, "find_spec", missing)
+    with pytest.RaisesGroup(
+        pytest.RaisesExc(MCPError, match=r"pip install 'recollect\[mcp\]'"), flatten_subgroups=True
+    ):
+        async with http_client_of(house.app, "/mcp", house.token("read", namespace="acme.ann")) as client:
+            await client.list_tools()
 
 
 def test_only_posts_are_answered_and_none_is_redirected(house: Application) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -12,18 +13,23 @@ from starlette.types import Receive, Scope, Send
 from recollect.api.access import callers
 from recollect.api.access.audit_log import AuditEntry
 from recollect.api.http.routes.dependencies import memory_of
+from recollect.api.http.routes.json_bodies import read_body
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
 from recollect.api.mcp.mcp_server import create_mcp_server, load_sdk
 from recollect.api.mcp.tool_results import ToolAnswer
 from recollect.api.mcp.tool_session import ToolSession, append_here, retrieve_here
 from recollect.api.memory.recollect import Recollect
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, NotSupported
 from recollect.events.limits import REQUEST_BYTES_MAX, check_namespace
+from recollect.events.validation import json_object
 
 #: The header that names the namespace. Hosts fill it for each of their users: `user-{{USER_ID}}` in Open WebUI.
 NAMESPACE_HEADER = "X-Recollect-Namespace"
 #: The header that names who asks, where several people share a namespace.
 SPEAKER_HEADER = "X-Recollect-Speaker"
+
+#: The code of JSON-RPC for errors of a server.
+_SERVER_ERROR = -32000
 
 router = GuardedRouter(include_in_schema=False)
 
@@ -94,11 +100,24 @@ def tool_session(request: Request, memory: Recollect, namespace: str) -> ToolSes
 
 
 async def _response(request: Request, namespace: str) -> Response:
-    """Return the response of the SDK; raise `NotSupported` when the SDK is not installed."""
+    """Return the response of the SDK; when it is not installed, the error with the install command."""
     session = tool_session(request, await memory_of(request), namespace)
-    # The first request imports the SDK, for which others must not wait.
-    await run_in_threadpool(load_sdk)
+    try:
+        # The first request imports the SDK, for which others must not wait.
+        await run_in_threadpool(load_sdk)
+    except NotSupported as error:
+        return _error_response(await read_body(request), error)
     return _McpResponse(create_mcp_server(session))
+
+
+def _error_response(body: bytes, error: NotSupported) -> Response:
+    """Return an error as the answer to a message: clients show it, but not the body of an answer with status 501."""
+    answer = {
+        "jsonrpc": "2.0",
+        "id": json_object(body).get("id"),
+        "error": {"code": _SERVER_ERROR, "message": str(error)},
+    }
+    return Response(orjson.dumps(answer), media_type="application/json")
 
 
 class _McpResponse(Response):
