@@ -25,7 +25,8 @@ from recollect.events.errors import InvalidInput
 
 _ENTITY_TYPES = frozenset(get_args(EntityType))
 #: Names of the user in the prompts of that server.
-_USERS = frozenset({"default_user", "user", "the user"})
+_USER = "user"
+_USERS = frozenset({"default_user", _USER, "the user"})
 
 
 def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
@@ -45,37 +46,49 @@ def _records(fields: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
 
 
 def _entity(fields: dict[str, Any], options: ReadOptions) -> Iterator[Record]:
-    name = _name(fields.get("name"), options)
+    name = _name(fields.get("name"))
     kind = as_text(fields.get("entityType")).casefold()
     payload: dict[str, Any] = {"name": name}
     if kind in _ENTITY_TYPES:
         payload |= {"type": kind, "confidence": IMPORTED_CONFIDENCE}
-    if name != options.subject:
+    if name != _USER:
         yield knowledge(f"entity:{name}", "entity.described", payload, where=f"entity {name}")
     for observation in as_list(fields.get("observations")):
-        fact = statement(as_text(observation), name) or note(as_text(observation), name)
-        if fact is None:
+        text, subject = as_text(observation), _subject(name, options)
+        fact, own = _fact(text, subject), _fact(text, name)
+        if fact is None or own is None:
             yield Skipped(reason="empty observation")
             continue
-        key = f"entity:{name}:{short_hash(*map(str, fact.values()))}"
+        # The key has no name that an option gives.
+        key = f"entity:{name}:{short_hash(*map(str, own.values()))}"
         yield knowledge(key, "fact.stated", imported_fact(fact), where=f"entity {name}")
 
 
+def _fact(text: str, subject: str) -> dict[str, Any] | None:
+    return statement(text, subject) or note(text, subject)
+
+
 def _relation(fields: dict[str, Any], options: ReadOptions) -> Record:
-    source, target = _name(fields.get("from"), options), _name(fields.get("to"), options)
+    source, target = _name(fields.get("from")), _name(fields.get("to"))
     kind = as_name(as_text(fields.get("relationType")).replace("_", " "))
     if kind is None:
         raise InvalidInput("the relation has no relationType", field="relationType")
-    payload = {"source": source, "type": kind, "target": target, "confidence": IMPORTED_CONFIDENCE}
+    ends = {"source": _subject(source, options), "type": kind, "target": _subject(target, options)}
+    payload = ends | {"confidence": IMPORTED_CONFIDENCE}
     key = f"relation:{short_hash(source, kind, target)}"
     return knowledge(key, "relationship.stated", payload, where=f"relation {source} {kind} {target}")
 
 
-def _name(value: object, options: ReadOptions) -> str:
+def _name(value: object) -> str:
+    """Return the name of an entity; that of the user is `_USER`."""
     name = as_name(value)
     if name is None:
         raise InvalidInput("the name is missing", field="name")
-    return options.subject if name.casefold() in _USERS else name.replace("_", " ")
+    return _USER if name.casefold() in _USERS else name.replace("_", " ")
+
+
+def _subject(name: str, options: ReadOptions) -> str:
+    return options.subject if name == _USER else name
 
 
 def _match(files: SourceFiles) -> Match:

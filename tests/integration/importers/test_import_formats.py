@@ -54,6 +54,15 @@ def test_every_format_is_recognised_read_without_a_failure_and_imported_once(
         assert run(path, settings_of_test, dry_run=True).as_json() == again.as_json() | {"dry_run": True}, name
 
 
+@pytest.mark.parametrize(("first", "then"), [(None, "Kate"), ("Kate", None)])
+def test_the_same_again_adds_nothing_under_another_name_of_the_user(
+    tmp_path: Path, settings_of_test: Settings, first: str | None, then: str | None
+) -> None:
+    for name, path in samples(tmp_path).items():
+        assert run(path, settings_of_test, user=first).added > 1, name
+        assert run(path, settings_of_test, user=then).added == 0, name
+
+
 def test_one_format_alone_matches_its_files_best(tmp_path: Path) -> None:
     for name, path in samples(tmp_path).items():
         with open_source(path) as files:
