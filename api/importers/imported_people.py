@@ -28,7 +28,7 @@ _RELATIONS = (
     | SHORT_RELATIONS
     | {f"{noun}s": noun for noun in (*RELATIONS, *PETS)}
     | {noun: noun.removesuffix("s") for noun in PLURAL_NOUNS}
-    | {"kid": "child", "kids": "child", "children": "child", "grandchildren": "grandchild", "grandkids": "grandchild"}
+    | {"kids": "kid", "children": "child", "grandchildren": "grandchild", "grandkids": "grandkid"}
 )
 _NAME = r"[^\W\d_a-z][\w'’.-]{0,40}(?: [^\W\d_a-z][\w'’.-]{0,40}){0,3}"
 #: `Ed Brown (62)`

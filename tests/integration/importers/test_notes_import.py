@@ -95,7 +95,7 @@ def test_a_line_of_a_known_form_becomes_a_fact_about_whom_it_names(
         ("People", "Ed — miller, in Dorset since 2019", ["Ed role is miller", "Ed note in Dorset since 2019"]),
         ("People / Ed Brown", "Lives in Dorset", ["Ed Brown lives in Dorset"]),
         ("", "Partner: Ed", ["Ann partner Ed"]),
-        ("", "Kids: Rosie (9) and Finn (6)", ["Ann child Rosie", "Rosie age is 9", "Ann child Finn", "Finn age is 6"]),
+        ("", "Kids: Rosie (9) and Finn (6)", ["Ann kid Rosie", "Rosie age is 9", "Ann kid Finn", "Finn age is 6"]),
         ("", "Dog: Rex", ["Ann dog Rex"]),
         ("", "Bob — lives in Graz", ["Bob lives in Graz"]),
         ("", "Rose — the colour of the door", []),
