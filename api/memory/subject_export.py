@@ -24,6 +24,8 @@ _PERSON_FIELDS = ("name", "speaker", "actor", "subject", "user_id")
 _HIDDEN_FIELDS = frozenset(
     "id hash namespace version schema_version occurred_at recorded_at updated_at payload".split()
 )
+#: Those of a trace that Markdown has: what was asked and answered. How it was ranked is in the JSON.
+_TRACE_FIELDS = ("trace_id", "at", "query", "context")
 _ROLE_NAMES = frozenset({"user", "assistant", "system"})
 
 
@@ -160,6 +162,8 @@ def as_markdown(exported: SubjectExport) -> str:
     ]
     for name in ("events", *EXPORTED_LISTS, "traces"):
         rows: list[dict[str, Any]] = cast("Mapping[str, Any]", exported)[name]
+        if name == "traces":
+            rows = [{field: trace.get(field) for field in _TRACE_FIELDS} for trace in rows]
         if rows:
             lines += ["", f"## {name.capitalize()} ({len(rows)})", "", *map(_line, rows)]
     return "\n".join(lines) + "\n"

@@ -107,6 +107,9 @@ def test_an_export_of_a_subject_is_complete_readable_and_holds_no_other(memory: 
     assert "# Everything about ann in f" in text
     assert "My sister Mia lives in Porto." in text
     assert "(id: m1)" in text
+    [asked] = [line for line in text.splitlines() if "query: where does Ann work?" in line]
+    assert "features" in exported["traces"][0]["candidates"][0]
+    assert "features" not in asked
     everything = memory.export_subject("f")
     assert len(everything["events"]) == memory.parts.log.head("f").version
     assert len(everything["traces"]) == 2
