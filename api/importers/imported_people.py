@@ -106,7 +106,7 @@ def _details(name: str, details: str | None, subject: str) -> Iterator[Stated]:
         if relation is not None:
             yield _relationship(subject, relation, name)
             continue
-        fact = said_of(name, part)
+        fact = said_of(name, part) or _adjective(name, part)
         if fact is None and part.isdecimal() and int(part[:4]) <= _AGE_MAX:
             fact = {"subject": name, "predicate": "age is", "object": part}
         if fact is None and not has_role and len(part.split()) <= _ROLE_WORDS_MAX and not any(map(str.isdigit, part)):
@@ -115,6 +115,12 @@ def _details(name: str, details: str | None, subject: str) -> Iterator[Stated]:
         if fact is not None:
             has_role = True
             yield "fact.stated", imported_fact(fact)
+
+
+def _adjective(name: str, part: str) -> dict[str, Any] | None:
+    """Return the fact of a part such as `allergic to penicillin`; None for one after which `is` says no more."""
+    fact = said_of(name, f"is {part}")
+    return None if fact is None or fact["predicate"] == "is" else fact
 
 
 def _relation(part: str, subject: str) -> str | None:

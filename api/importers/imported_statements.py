@@ -30,8 +30,8 @@ STATEMENT_CHARS_MAX = 2_000
 _KEY = re.compile(
     r"^(?:\*\*(?P<bold>[^*\n:]{1,60}):?\*\*:?|(?P<plain>[^\W\d_][\w' /&-]{0,40}):)\s{1,8}(?P<value>\S.*)$", re.DOTALL
 )
-#: Keys of templates of other programs, and ours.
-_KEYS = {"what to call them": "preferred name", "role": "occupation"}
+#: Keys of the profiles of other programs, and ours.
+_KEYS = {"role": "occupation"}
 _BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|\d{1,3}[.)])\s{1,8}")
 #: The box of a task, or the word that Logseq writes for it, and what a note says of it.
 _TASK = re.compile(r"^(?:\[(?P<box>[ xX/>-])\]|(?P<word>TODO|LATER|DOING|NOW|WAITING|DONE|CANCELED|CANCELLED))\s{1,4}")

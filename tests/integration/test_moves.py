@@ -62,6 +62,11 @@ def test_kiras_files_make_facts_of_known_forms_and_notes_of_the_rest(tmp_path: P
     with memory_of(write_folder(tmp_path / "kira", moves.KIRA), tmp_path / "data", "Milan") as memory:
         shown = lines(memory)
         assert [line for line in shown if not line.startswith("note about ")] == [
+            "Milan's role is sound engineer",
+            "Hana's role is vet",
+            "Hana is allergic to penicillin",
+            "Tereza's age is 7",
+            "Vojta's age is 4",
             "Milan's name is Milan Dvořák",
             "Milan's timezone is Europe/Prague",
             "Milan's location is Brno",
@@ -69,13 +74,12 @@ def test_kiras_files_make_facts_of_known_forms_and_notes_of_the_rest(tmp_path: P
             "Milan plays the accordion",
             "Milan hates phone calls",
             "Milan prefers short answers",
+            "formatting.communication: no emojis",
             "Milan likes dry humour",
         ]
+        relations = memory.list("a", "relationships")["items"]
+        assert [f"{row['type']} {row['target']}" for row in relations] == ["partner Hana", "kid Tereza", "kid Vojta"]
         assert [line.removeprefix("note about Milan: ") for line in shown if line.startswith("note about ")] == [
-            "People: Milan - sound engineer, lives in Brno with Hana",
-            "People: Hana: vet, allergic to penicillin",
-            "People: Partner: Hana",
-            "People: Kids: Tereza (7) and Vojta (4)",
             "People: Boss at the theatre is Mr Kovář",
             "Projects: Lighthouse: AI tutor for violin students",
             "Projects: Status: waiting for the contract",
@@ -89,7 +93,6 @@ def test_kiras_files_make_facts_of_known_forms_and_notes_of_the_rest(tmp_path: P
             "What to call them: Milan",
             "Pronouns: he/him",
             "Night owl, no calls before ten",
-            "Preferences: Communication: no emojis",
         ]
         assert days(memory) == [
             "10-02T12:00 Morning: Sound check at the theatre, the left monitor is dead and has to go back to the shop "
@@ -114,8 +117,8 @@ def test_the_hints_of_a_template_and_empty_fields_make_nothing(tmp_path: Path) -
     with memory_of(write_folder(tmp_path / "claw", moves.OPENCLAW), tmp_path / "data") as memory:
         assert lines(memory) == [
             "user's name is Grace",
-            "note about user: Context: The more you know, the better you can help",
-            "note about user: Context: But remember: you're learning about a person, not building a dossier",
+            "note about user: The more you know, the better you can help",
+            "note about user: But remember: you're learning about a person, not building a dossier",
         ]
         assert days(memory) == [
             "11-01T09:05 Grace asked for a reading list on tides",
@@ -176,11 +179,10 @@ def test_the_profile_of_chatgpt_is_what_the_user_wrote(tmp_path: Path, has_own_t
     with memory_of(export, tmp_path / "data", "Priyanka") as memory:
         assert sorted(lines(memory)) == [
             "Priyanka is allergic to walnuts",
+            "Priyanka's occupation is pastry chef",
             "Priyanka's preferred name is Priyanka",
             "communication.custom instructions: British spelling, metric units.",
-            "note about Priyanka: Other Information: they run a tea room in Leith with their brother Dev. they don't "
-            "eat eggs",
-            "note about Priyanka: Role: pastry chef",
+            "note about Priyanka: they run a tea room in Leith with their brother Dev. they don't eat eggs",
         ]
 
 
@@ -216,7 +218,7 @@ def test_what_has_no_date_is_shown_without_one(tmp_path: Path, form: Any) -> Non
 def test_a_cut_archive_is_called_that(tmp_path: Path) -> None:
     path = tmp_path / "export.zip"
     path.write_bytes(b"PK\x03\x04" + bytes(range(256)))
-    with pytest.raises(InvalidInput, match="not a whole zip archive"), open_source(path):
+    with pytest.raises(InvalidInput, match="not a whole zip file"), open_source(path):
         pass
 
 
