@@ -15,7 +15,9 @@ from recollect.jobs.extraction.vocabulary import JOBS, PETS, PLURAL_NOUNS, RELAT
 Stated = tuple[str, dict[str, Any]]
 
 #: Headings of lists of persons.
-_HEADINGS = frozenset("people family friends contacts relationships relatives colleagues team kids children".split())
+_HEADINGS = frozenset(
+    (*"people family contacts relationships relatives team kids children".split(), *(f"{noun}s" for noun in RELATIONS))
+)
 #: Characters of a line that may be an entry of such a list; a longer one is prose.
 _LINE_CHARS_MAX = 500
 #: Words of a role, such as `head of the parish council`.
@@ -58,15 +60,23 @@ def stated_people(line: str, subject: str, headings: tuple[str, ...], *, is_of_u
     if len(text) > _LINE_CHARS_MAX:
         return []
     is_list = lists_people(headings)
-    if is_of_user or is_list:
-        related = [*_related(text, subject)]
-        if related:
-            return related
-    if is_list and _NAMED.fullmatch(headings[-1]) and not lists_people(headings[-1:]):
+    if is_list and not lists_people(headings[-1:]) and _is_person(headings[-1]):
         # A heading for each person.
-        return [*_person(headings[-1]), *_details(headings[-1], text, subject)]
+        own = [*_related(text, headings[-1])] or [*_details(headings[-1], text, subject)]
+        return [*_person(headings[-1]), *own]
+    related = [*_related(text, subject)] if is_of_user or is_list else []
     entry = _ENTRY.fullmatch(text)
-    return [] if entry is None else [*_entry(entry, subject, is_list=is_list)]
+    return related or ([] if entry is None else [*_entry(entry, subject, is_list=is_list)])
+
+
+def _is_person(heading: str) -> bool:
+    """Return whether a heading within a list is a name, and no common word such as `Work`."""
+    return bool(_NAMED.fullmatch(heading)) and (_is_first_name(heading) or not lists_of(heading.casefold()))
+
+
+def _is_first_name(name: str) -> bool:
+    """Return whether a name begins with one that people have."""
+    return "n" in lists_of(name.partition(" ")[0].casefold())
 
 
 def _related(text: str, subject: str) -> Iterator[Stated]:
@@ -91,7 +101,7 @@ def _entry(entry: re.Match[str], subject: str, *, is_list: bool) -> Iterator[Sta
     """
     parts = _PART.split(entry["details"])
     is_known = any(_relation(part, subject) or said_of(entry["name"], part) for part in parts)
-    is_first_name = "n" in lists_of(entry["name"].partition(" ")[0].casefold())
+    is_first_name = _is_first_name(entry["name"])
     if (is_first_name or not entry["colon"]) if is_list else (is_first_name and is_known):
         yield from _person(entry["name"])
         yield from _details(entry["name"], entry["inside"], subject)
@@ -113,7 +123,7 @@ def _details(name: str, details: str | None, subject: str) -> Iterator[Stated]:
             fact = {"subject": name, "predicate": "role is", "object": part}
         fact = fact or note(part, name)
         if fact is not None:
-            has_role = True
+            has_role = has_role or fact["predicate"] != "age is"
             yield "fact.stated", imported_fact(fact)
 
 

@@ -94,6 +94,8 @@ def test_a_line_of_a_known_form_becomes_a_fact_about_whom_it_names(
         ("Family", "**Ana** (my sister) - nurse", ["Ann sister Ana", "Ana role is nurse"]),
         ("People", "Ed — miller, in Dorset since 2019", ["Ed role is miller", "Ed note in Dorset since 2019"]),
         ("People / Ed Brown", "Lives in Dorset", ["Ed Brown lives in Dorset"]),
+        ("People / Ed Brown", "Partner: Rosie", ["Ed Brown partner Rosie"]),
+        ("People / Work", "Tom — boss, 41, chef", ["Ann boss Tom", "Tom age is 41", "Tom role is chef"]),
         ("", "Partner: Ed", ["Ann partner Ed"]),
         ("", "Kids: Rosie (9) and Finn (6)", ["Ann kid Rosie", "Rosie age is 9", "Ann kid Finn", "Finn age is 6"]),
         ("", "Dog: Rex", ["Ann dog Rex"]),
