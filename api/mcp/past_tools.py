@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import orjson
@@ -32,6 +31,7 @@ from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.result_types import Episode
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.errors import InvalidInput
+from recollect.projections.text.words import WORD
 
 #: Items of a page: as many as a list gives at once.
 _PAGE_ITEMS = 1_000
@@ -79,9 +79,14 @@ def _memories_about(session: ToolSession, subject: str) -> list[dict[str, Any]]:
     """
     memories = _knowledge(session, {"subject": subject})
     if not memories:
-        name = re.compile(rf"(?<!\w){re.escape(subject)}(?!\w)", re.IGNORECASE)
-        memories = [memory for memory in _knowledge(session, {}) if name.search(memory_text(memory))]
+        name = _spaced_words(subject)
+        memories = [memory for memory in _knowledge(session, {}) if name in _spaced_words(memory_text(memory))]
     return sorted(memories, key=lambda memory: str(memory["created_at"]))
+
+
+def _spaced_words(text: str) -> str:
+    """Return the words of a text with a space around each, case folded."""
+    return f" {' '.join(WORD.findall(text.casefold()))} "
 
 
 def _knowledge(session: ToolSession, filters: dict[str, Any]) -> list[dict[str, Any]]:

@@ -33,7 +33,7 @@ def time_range(words: str, *, now: datetime | None = None) -> TimeRange:
     """Return the time that words mean; of the times that they may mean, the most probable one in the past.
 
     Raises:
-        ValueError: they are no date. Numbers, which could be seconds or years, are none.
+        ValueError: they are not a date. Numbers alone could be seconds or years, and are refused.
     """
     text = words.strip()
     if len(text) == _DATE_CHARS and text[:4].isdigit():

@@ -76,9 +76,9 @@ def check_options(options: Mapping[str, Any], others: Collection[str]) -> None:
     Raises:
         InvalidInput: there is no such option, which names the nearest one; or a value is wrong.
     """
-    known = AppendOptions.__annotations__.keys()
-    for name in options.keys() - known:
-        near = get_close_matches(name, [*known, *others], n=1)
+    names = AppendOptions.__annotations__.keys()
+    for name in options.keys() - names:
+        near = get_close_matches(name, [*names, *others], n=1)
         raise InvalidInput(f"there is no such option{f'; did you mean {near[0]}?' if near else ''}", field=name)
     try:
         RetrieveRequest.model_validate({"query": "", **{name: options[name] for name in options if name != "wait"}})
