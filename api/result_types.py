@@ -322,6 +322,15 @@ PinnableMemory = EpisodeMemory | EndableMemory
 MemoryItem = PinnableMemory | DocumentMemory | ObservationMemory | EntityMemory
 
 
+class JudgedAnswer(TypedDict):
+    """An answer that was recorded, with its checks."""
+
+    event_id: str
+    version: int
+    #: `check`, `passed`, and the `reason` of one that has not passed.
+    checks: list[dict[str, Any]]
+
+
 class QuarantineItem(TypedDict):
     """A memory that looks like instructions by others than the user."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         EventItem,
         FactValue,
         Forgotten,
+        JudgedAnswer,
         MemoryItem,
         NamespaceItem,
         Neighbourhood,
@@ -294,6 +295,12 @@ class AsyncClientMethods(AsyncClientServer):
     ) -> QuarantineItem:
         """Do what `Recollect.review` does."""
         return await self._send(memory_calls.review(namespace, memory_id, decision, reason))
+
+    async def record_answer(
+        self, namespace: str, text: str, cited: Sequence[str], *, trace_id: str | None = None
+    ) -> JudgedAnswer:
+        """Do what `Recollect.record_answer` does."""
+        return await self._send(memory_calls.record_answer(namespace, text, cited, trace_id))
 
     async def export_subject(self, namespace: str, subject: str | None = None) -> SubjectExport:
         """Do what `Recollect.export_subject` does."""

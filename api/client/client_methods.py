@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         EventItem,
         FactValue,
         Forgotten,
+        JudgedAnswer,
         MemoryItem,
         NamespaceItem,
         Neighbourhood,
@@ -286,6 +287,12 @@ class ClientMethods(ClientServer):
     ) -> QuarantineItem:
         """Do what `Recollect.review` does."""
         return self._send(memory_calls.review(namespace, memory_id, decision, reason))
+
+    def record_answer(
+        self, namespace: str, text: str, cited: Sequence[str], *, trace_id: str | None = None
+    ) -> JudgedAnswer:
+        """Do what `Recollect.record_answer` does."""
+        return self._send(memory_calls.record_answer(namespace, text, cited, trace_id))
 
     def export_subject(self, namespace: str, subject: str | None = None) -> SubjectExport:
         """Do what `Recollect.export_subject` does."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recollect.api.receipt_types import ErasurePreview, Receipt
     from recollect.api.result_types import (
         Forgotten,
+        JudgedAnswer,
         MemoryItem,
         QuarantineItem,
         QuarantinePage,
@@ -96,6 +97,17 @@ def review(namespace: str, memory_id: str, decision: Decision, reason: str | Non
         method="POST",
         path=namespace_path(namespace, "quarantine", id_part(memory_id), "review"),
         body=encoded({"decision": decision, "reason": reason}),
+        read=answers.mapping,
+        is_repeatable=False,
+    )
+
+
+def record_answer(namespace: str, text: str, cited: Sequence[str], trace_id: str | None) -> Call[JudgedAnswer]:
+    """Describe `Recollect.record_answer`."""
+    return Call(
+        method="POST",
+        path=namespace_path(namespace, "answers"),
+        body=encoded({"text": text, "cited": list(cited), "trace_id": trace_id}),
         read=answers.mapping,
         is_repeatable=False,
     )

@@ -14,7 +14,7 @@ from recollect.api.http.routes.erasure_routes import EraseBody, ReadmitBody
 from recollect.api.http.routes.event_routes import EVENTS_PATH
 from recollect.api.http.routes.json_bodies import body_reference
 from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, ReasonBody, SeparateBody, UndoBody
-from recollect.api.http.routes.privacy_routes import ReviewBody
+from recollect.api.http.routes.privacy_routes import AnswerBody, ReviewBody
 from recollect.api.http.routes.retrieval_routes import WindowRequest
 from recollect.api.http.routes.rights import GuardedRouter, declared_rights
 from recollect.api.http.routes.work_routes import CompactBody, SettleBody
@@ -32,6 +32,7 @@ _BODIES = (
     EndBody,
     SeparateBody,
     UndoBody,
+    AnswerBody,
     ReviewBody,
     SettleBody,
     CompactBody,

@@ -108,6 +108,7 @@ class AsyncRecollect(AsyncTurns):
     readmit = _in_thread(Recollect.readmit)
     quarantine = _in_thread(Recollect.quarantine)
     review = _in_thread(Recollect.review)
+    record_answer = _in_thread(Recollect.record_answer)
     read_again = _in_thread(Recollect.read_again)
     export_subject = _in_thread(Recollect.export_subject)
     episodes = _in_thread(Recollect.episodes)

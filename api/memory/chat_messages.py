@@ -109,8 +109,8 @@ class ChatBatch(BaseModel):
     @classmethod
     def _messages_alone(cls, value: Any) -> Any:
         """Accept a list of messages alone, or one message, as `add` in Python takes them."""
-        is_alone = isinstance(value, list) or (isinstance(value, dict) and {"role", "content"} <= value.keys())
-        return {"messages": cast(object, value)} if is_alone else value
+        is_message = isinstance(value, dict) and {"role", "content"} <= cast("dict[str, Any]", value).keys()
+        return {"messages": cast(object, value)} if is_message or isinstance(value, list) else cast(object, value)
 
     def events(self) -> list[dict[str, Any]]:
         """Return a `message.added` event for each message.

@@ -17,6 +17,7 @@ from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.assembly.read_model_access import reading
 from recollect.api.knowledge_types import PreferenceValue
+from recollect.api.memory.answer_judging import AnswerJudging
 from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.forget_answer import forget_answer, with_forgotten
@@ -76,7 +77,9 @@ WINDOW_TOKENS_MIN = 64
 WINDOW_TOKENS_MAX = 1_000_000
 
 
-class Recollect(MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, MemoryReview, SubjectExporting, Turns):
+class Recollect(
+    MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, MemoryReview, AnswerJudging, SubjectExporting, Turns
+):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
     >>> with Recollect("./recollect-data") as memory:

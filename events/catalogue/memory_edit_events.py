@@ -130,6 +130,33 @@ class RetrievalRated(Envelope):
     payload: RetrievalRating
 
 
+class AnswerCheck(Payload):
+    """Whether an answer passed a check, and why it did not."""
+
+    check: Literal["cites", "current", "governed", "grounded"]
+    passed: bool
+    reason: Text | None = None
+
+
+class Answer(Payload):
+    """What an agent answered, the memories that it cited, and what was checked."""
+
+    text: Text
+    #: The trace of the retrieval that it answered from.
+    trace_id: Name | None = None
+    cited: Annotated[list[Name], Field(max_length=100)] = Field(default_factory=list[Name])
+    checks: tuple[AnswerCheck, ...] = ()
+    #: Events that the cited memories come from. The answer is erased with any of them.
+    source_events: tuple[Name, ...] = ()
+
+
+class AnswerGiven(Envelope):
+    """`answer.given`: an agent answered from memories. It changes no memory, and is erased with what it cited."""
+
+    type: Literal["answer.given"] = "answer.given"
+    payload: Answer
+
+
 class Erasure(Payload):
     """The events that were erased, without their content. It is stored unencrypted, so that `verify` can read it."""
 
@@ -172,5 +199,6 @@ MEMORY_EDIT_EVENTS: tuple[type[Envelope], ...] = (
     EditUndone,
     MemoryReviewed,
     RetrievalRated,
+    AnswerGiven,
     *ERASURE_EVENTS,
 )

@@ -33,6 +33,7 @@ _SUMMARY_TYPES = frozenset(
         "fact.superseded",
         "memory.status_changed",
         "facts.decayed",
+        "answer.given",
     )
 )
 _OBSERVATION_TYPES = frozenset(("observations.recorded", "observations.reflected"))

@@ -22,6 +22,7 @@ _OTHERS = (
     "memory_editing.py",
     "memory_erasing.py",
     "memory_review.py",
+    "answer_judging.py",
     "memory_rereading.py",
     "subject_export.py",
 )

@@ -22,6 +22,7 @@ CALLS = {
     "undo": "memory_calls.undo(namespace, event_id, reason)",
     "quarantine": "memory_calls.quarantine(namespace, status, after, limit)",
     "review": "memory_calls.review(namespace, memory_id, decision, reason)",
+    "record_answer": "memory_calls.record_answer(namespace, text, cited, trace_id)",
     "export_subject": "memory_calls.export_subject(namespace, subject)",
     "erase": (
         "memory_calls.erase(namespace, everything=everything, subject=subject, session_id=session_id, "

@@ -291,6 +291,12 @@ class EntityQueries:
         rows: list[Any] = fetch_tuples(self._connection, _RELATIONS_OF_DOCUMENTS, (ids, limit))
         return rows
 
+    def document_relations_of(self, type: str) -> list[tuple[str, str]]:
+        """Return document and target of all relations of a type."""
+        statement = "SELECT document_id, target FROM document_relations WHERE type = ?"
+        rows: list[Any] = fetch_tuples(self._connection, statement, (type,))
+        return rows
+
     def node_name(self, name: str) -> str | None:
         """Return the name of the entity with this name or alias, of a document or of what one relates to, or None."""
         return fetch_value(self._connection, _NODE_NAME, (name.casefold(), name))

@@ -58,6 +58,7 @@ PAYLOADS: dict[str, Event] = {
     "edit.undone": {"event_id": "e1"},
     "memory.reviewed": {"memory_id": "m1", "decision": "reject"},
     "memory.quarantined": {"memory_id": "m1", "reasons": ["instructions"]},
+    "answer.given": {"text": "You love tea.", "trace_id": "t1", "cited": ["m1"], "source_events": ["m1"]},
     "retrieval.rated": {"trace_id": "t1", "rating": "noise", "memory_ids": ["m1"]},
     "memory.invalidated": {"memory_id": "m1", "reason": "wrong"},
     "namespace.erased": {"reason": "asked"},

@@ -1,4 +1,4 @@
-"""Privacy routes: the quarantine with its reviews, and the export of everything about a subject."""
+"""Privacy routes: the quarantine with its reviews, the judgement of answers, the export about a subject."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
 
@@ -20,7 +20,7 @@ from recollect.api.memory.memory_review import Decision
 from recollect.api.memory.recollect import Recollect
 from recollect.api.memory.subject_export import as_markdown
 from recollect.api.pages.list_pages import PAGE_ITEMS
-from recollect.events.catalogue import Text
+from recollect.events.catalogue import Name, Text
 from recollect.events.errors import InvalidInput
 from recollect.events.limits import check_namespace
 from recollect.events.storage.namespace_folder import folder_name
@@ -74,6 +74,26 @@ async def review(memory: Memory, namespace: str, memory_id: str, request: Reques
     body = await parse_body(ReviewBody, request)
     reviewed = await run_in_threadpool(memory.review, namespace, memory_id, body.decision, reason=body.reason)
     return json_response(reviewed)
+
+
+class AnswerBody(BaseModel):
+    """What an agent answered, and the memories that it cited."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Text
+    cited: Annotated[list[Name], Field(max_length=100)]
+    trace_id: Name | None = None
+
+
+@router.post("/v1/namespaces/{namespace}/answers", name="record_answer", openapi_extra=body_reference("AnswerBody"))
+@allow("read", "write")
+async def record_answer(memory: Memory, namespace: str, request: Request) -> Response:
+    """Record what an agent answered, and check it against the memories that it cites."""
+    check_namespace(namespace)
+    body = await parse_body(AnswerBody, request)
+    judged = await run_in_threadpool(memory.record_answer, namespace, body.text, body.cited, trace_id=body.trace_id)
+    return json_response(judged)
 
 
 @router.get("/v1/namespaces/{namespace}/export", name="export", responses=_EXPORTED)
