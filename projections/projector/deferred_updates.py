@@ -22,6 +22,8 @@ class DeferredUpdates:
     def __init__(self, connection: apsw.Connection, *, new: bool) -> None:
         self._connection = connection
         self._unindexed = new
+        #: Version of the event whose updates were applied last.
+        self._version = 0
         #: Version of the event, whether the update looks up episodes, and the update.
         self._updates: list[tuple[int, bool, Callable[[], None]]] = []
 
@@ -39,7 +41,11 @@ class DeferredUpdates:
         The caller has written and indexed the episodes up to this version, and no later ones.
         """
         due = [update for update in self._updates if update[0] <= through]
-        for _, episodes, update in due:
+        for version, episodes, update in due:
+            if version != self._version:
+                # The triggers of `knowledge.sql` read it.
+                self._connection.execute("UPDATE read_model SET updating_version = ?", (version,))
+                self._version = version
             if episodes and self._unindexed:
                 create_indexes(self._connection)
                 self._unindexed = False

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import apsw
 
+from recollect.projections.queries.change_queries import ChangeQueries
 from recollect.projections.queries.date_queries import DateQueries
 from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.due_queries import DueQueries
@@ -94,6 +95,11 @@ class Snapshot:
     def facts(self) -> FactQueries:
         """Return the queries on the history of facts."""
         return FactQueries(self._connection)
+
+    @cached_property
+    def changes(self) -> ChangeQueries:
+        """Return the queries on what events changed about facts and preferences."""
+        return ChangeQueries(self._connection)
 
     @cached_property
     def memory_ids(self) -> MemoryIdQueries:

@@ -126,6 +126,50 @@ CREATE TABLE preferences (
 ) STRICT;
 CREATE INDEX preferences_by_name ON preferences (subject, category, name);
 
+-- The facts and preferences that each event made valid or not valid any more. Triggers write them, so that no handler can
+-- leave one out: one row for each event and memory, from the status before the event to the status after it.
+CREATE TABLE knowledge_changes (
+    version       INTEGER NOT NULL,      -- of the event
+    list          TEXT    NOT NULL,      -- facts, preferences
+    id            TEXT    NOT NULL,      -- of the memory
+    before        TEXT,                  -- the status before the event; NULL: there was no such memory
+    after         TEXT,                  -- the status after the event; NULL: an undo removed the memory
+    superseded_by TEXT,
+    PRIMARY KEY (version, list, id)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER facts_added AFTER INSERT ON facts WHEN NEW.status IN ('active', 'stale') BEGIN
+    INSERT INTO knowledge_changes (version, list, id, before, after, superseded_by)
+    SELECT updating_version, 'facts', NEW.id, NULL, NEW.status, NEW.superseded_by FROM read_model WHERE TRUE
+    ON CONFLICT DO UPDATE SET after = excluded.after, superseded_by = excluded.superseded_by;
+END;
+CREATE TRIGGER facts_changed AFTER UPDATE OF status ON facts
+WHEN (OLD.status IN ('active', 'stale')) <> (NEW.status IN ('active', 'stale')) OR (OLD.status <> 'forgotten' AND NEW.status = 'forgotten') BEGIN
+    INSERT INTO knowledge_changes (version, list, id, before, after, superseded_by)
+    SELECT updating_version, 'facts', NEW.id, OLD.status, NEW.status, NEW.superseded_by FROM read_model WHERE TRUE
+    ON CONFLICT DO UPDATE SET after = excluded.after, superseded_by = excluded.superseded_by;
+END;
+CREATE TRIGGER facts_removed AFTER DELETE ON facts WHEN OLD.status IN ('active', 'stale') BEGIN
+    INSERT INTO knowledge_changes (version, list, id, before, after, superseded_by)
+    SELECT updating_version, 'facts', OLD.id, OLD.status, NULL, NULL FROM read_model WHERE TRUE
+    ON CONFLICT DO UPDATE SET after = NULL, superseded_by = NULL;
+END;
+CREATE TRIGGER preferences_added AFTER INSERT ON preferences WHEN NEW.status IN ('active', 'stale') BEGIN
+    INSERT INTO knowledge_changes (version, list, id, before, after, superseded_by)
+    SELECT updating_version, 'preferences', NEW.id, NULL, NEW.status, NEW.superseded_by FROM read_model WHERE TRUE
+    ON CONFLICT DO UPDATE SET after = excluded.after, superseded_by = excluded.superseded_by;
+END;
+CREATE TRIGGER preferences_changed AFTER UPDATE OF status ON preferences
+WHEN (OLD.status IN ('active', 'stale')) <> (NEW.status IN ('active', 'stale')) OR (OLD.status <> 'forgotten' AND NEW.status = 'forgotten') BEGIN
+    INSERT INTO knowledge_changes (version, list, id, before, after, superseded_by)
+    SELECT updating_version, 'preferences', NEW.id, OLD.status, NEW.status, NEW.superseded_by FROM read_model WHERE TRUE
+    ON CONFLICT DO UPDATE SET after = excluded.after, superseded_by = excluded.superseded_by;
+END;
+CREATE TRIGGER preferences_removed AFTER DELETE ON preferences WHEN OLD.status IN ('active', 'stale') BEGIN
+    INSERT INTO knowledge_changes (version, list, id, before, after, superseded_by)
+    SELECT updating_version, 'preferences', OLD.id, OLD.status, NULL, NULL FROM read_model WHERE TRUE
+    ON CONFLICT DO UPDATE SET after = NULL, superseded_by = NULL;
+END;
+
 -- Procedures: the steps of a task, with the outcomes of their uses.
 CREATE TABLE procedures (
     key           INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -16,7 +16,7 @@ from recollect.events.storage.private_files import open_private
 
 #: Raised with every change of the SQL files or of the rows that handlers write. A read model of another version is
 #: rebuilt from the log.
-SCHEMA_VERSION = 24
+SCHEMA_VERSION = 25
 
 #: Bytes of a page of a read model's file. Most of its 60 tables and indexes are empty in a namespace of few messages,
 #: and each takes a page: 20 messages take 96 KiB, with SQLite's default of 4,096 bytes 284 KiB. At 10,000 messages the
@@ -25,8 +25,9 @@ PAGE_BYTES = 1_024
 
 _ADD_STATE = """
 INSERT INTO read_model (
-    schema_version, log_id, namespace, checkpoint, checkpoint_hash, attempts, last_removal_version, knowledge_version
-) VALUES (?, ?, ?, 0, ?, 0, 0, 0)
+    schema_version, log_id, namespace, checkpoint, checkpoint_hash, attempts, last_removal_version, knowledge_version,
+    updating_version
+) VALUES (?, ?, ?, 0, ?, 0, 0, 0, 0)
 """
 
 

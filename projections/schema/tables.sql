@@ -12,7 +12,8 @@ CREATE TABLE read_model (
     parked_version  INTEGER,           -- the event that could not be applied; projecting stops before it
     parked_error    TEXT,
     last_removal_version INTEGER NOT NULL,  -- version of the last event that removed or summarised episodes; 0: none
-    knowledge_version    INTEGER NOT NULL   -- version of the last event that changed facts, preferences …; 0: none
+    knowledge_version    INTEGER NOT NULL,  -- version of the last event that changed facts, preferences …; 0: none
+    updating_version     INTEGER NOT NULL   -- version of the event whose updates of rows are being applied, or were last
 ) STRICT;
 
 -- Episodes: one row for each message, action, observation and summary.

@@ -29,7 +29,16 @@ DERIVED = frozenset(map(type_of, DERIVED_EVENTS))
 #: Bookkeeping that an undo does not restore: counts of mentions, the summary of a session, the record of the edits.
 #: A row of `repetitions` names a memory that an undo removes.
 _BOOKKEEPING = frozenset(
-    ("read_model", "entities", "entity_names", "sessions", "edits", "repetitions", "sqlite_sequence")
+    (
+        "read_model",
+        "entities",
+        "entity_names",
+        "sessions",
+        "edits",
+        "knowledge_changes",
+        "repetitions",
+        "sqlite_sequence",
+    )
 )
 
 
