@@ -89,6 +89,8 @@ class MemoryParts:
 
     def close(self) -> None:
         """Finish running work, and release the files."""
+        # For those who follow a namespace.
+        self.job_context.stop.set()
         if self.workers is not None:
             self.workers.stop()
         self.retriever.close()

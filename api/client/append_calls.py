@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import uuid_utils
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from recollect.api.client import answers
 from recollect.api.client.call import Call, encoded, namespace_path, query
@@ -19,7 +19,6 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.events.envelope import Appended
 from recollect.events.errors import InvalidInput, RecollectError
-from recollect.events.field_problems import first_problem
 
 if TYPE_CHECKING:
     from recollect.api.memory.chat_messages import ChatInput
@@ -91,7 +90,7 @@ def retrieve(
     Raises:
         InvalidInput: an option is wrong. InvalidNamespace: the name.
     """
-    request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
+    request = query if isinstance(query, RetrieveRequest) else RetrieveRequest.checked({"query": query, **options})
     return Call(
         method="POST",
         path=namespace_path(namespace, "retrieve"),
@@ -100,13 +99,6 @@ def retrieve(
         read=answers.retrieval,
         fallback=answers.no_retrieval,
     )
-
-
-def _request(fields: Mapping[str, Any]) -> RetrieveRequest:
-    try:
-        return RetrieveRequest.model_validate(fields)
-    except ValidationError as error:
-        raise first_problem(error, RetrieveRequest) from None
 
 
 def _appended_and_retrieved(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
-
 from recollect.api.mcp.tool_arguments import RecallArguments
 from recollect.api.mcp.tool_results import RecalledMemory, RecallResult, ToolAnswer
 from recollect.api.mcp.tool_session import ToolSession
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result_json import ItemJson
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX
-from recollect.events.field_problems import first_problem
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
 #: The share of the budget for the lines with ids; the context gets the rest.
@@ -75,10 +72,7 @@ def _request(arguments: RecallArguments, speaker: str | None) -> RetrieveRequest
     }
     if arguments.max_tokens < _WHOLE_TOKENS:
         fields["limit"] = max(_ITEMS_MIN, arguments.max_tokens // _MEMORY_TOKENS_MIN)
-    try:
-        return RetrieveRequest.model_validate(fields)
-    except ValidationError as error:
-        raise first_problem(error, RetrieveRequest) from None
+    return RetrieveRequest.checked(fields)
 
 
 def _memories(items: list[ItemJson], tokens_max: int) -> list[RecalledMemory]:

@@ -15,6 +15,7 @@ from recollect.api.memory.append_telemetry import note_appended, operation_of
 from recollect.api.memory.chat_messages import ChatInput, chat_events
 from recollect.api.memory.forget_answer import with_forgotten
 from recollect.api.memory.memory_editing import chat_drafts
+from recollect.api.memory.memory_following import AsyncFollowing
 from recollect.api.memory.recollect import Event, Recollect, listed
 from recollect.api.memory.references import check_references, has_references
 from recollect.api.memory.turn import AsyncTurns
@@ -68,7 +69,7 @@ def _in_thread(
     return run
 
 
-class AsyncRecollect(AsyncTurns):
+class AsyncRecollect(AsyncTurns, AsyncFollowing):
     """The methods of `Recollect` as coroutines. Use it with ``async with``, or await `close`.
 
     All but the appends run in a thread, in which they call `on_progress`.

@@ -11,8 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, Unpack, cast
 
-from pydantic import ValidationError
-
 from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.assembly.read_model_access import reading
@@ -23,6 +21,7 @@ from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.memory.forget_answer import forget_answer, with_forgotten
 from recollect.api.memory.memory_editing import MemoryEditing
 from recollect.api.memory.memory_erasing import MemoryErasing
+from recollect.api.memory.memory_following import MemoryFollowing
 from recollect.api.memory.memory_lists import MemoryLists
 from recollect.api.memory.memory_rereading import MemoryRereading
 from recollect.api.memory.memory_review import MemoryReview
@@ -54,7 +53,6 @@ from recollect.events.backends.log import each_head
 from recollect.events.catalogue import Envelope
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.errors import InvalidInput
-from recollect.events.field_problems import first_problem
 from recollect.events.intake.screening import screen_text
 from recollect.events.integrity.verify import VerifyResult, verify
 from recollect.events.limits import check_namespace
@@ -78,7 +76,15 @@ WINDOW_TOKENS_MAX = 1_000_000
 
 
 class Recollect(
-    MemoryLists, MemoryEditing, MemoryErasing, MemoryRereading, MemoryReview, AnswerJudging, SubjectExporting, Turns
+    MemoryLists,
+    MemoryEditing,
+    MemoryErasing,
+    MemoryFollowing,
+    MemoryRereading,
+    MemoryReview,
+    AnswerJudging,
+    SubjectExporting,
+    Turns,
 ):
     """The memory in a data folder. Safe to use from many threads; use it with ``with``, or call `close`.
 
@@ -160,7 +166,7 @@ class Recollect(
             InvalidInput: an option is wrong, or `as_of` lies in the future. Other failures are reported in `degraded`.
         """
         check_namespace(namespace)
-        request = query if isinstance(query, RetrieveRequest) else _request({"query": query, **options})
+        request = query if isinstance(query, RetrieveRequest) else RetrieveRequest.checked({"query": query, **options})
         if wait:
             # A read model of the past has no new messages.
             self.embedding_wait.wait(() if request.as_of is not None else (namespace, *request.also))
@@ -438,10 +444,3 @@ class Recollect(
 def listed(events: Event | Sequence[Event]) -> Sequence[Event]:
     """Return `events` as a sequence; a single event becomes a sequence of one."""
     return [events] if isinstance(events, Mapping | Envelope) else events
-
-
-def _request(fields: Mapping[str, Any]) -> RetrieveRequest:
-    try:
-        return RetrieveRequest.model_validate(fields)
-    except ValidationError as error:
-        raise first_problem(error, RetrieveRequest) from None

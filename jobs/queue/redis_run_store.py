@@ -190,6 +190,23 @@ class RedisRunStore:
         """See `RunStore.read_through`."""
         return int(self._client.hget(f"{_PREFIX}:read", namespace_key) or 0)
 
+    def cursor(self, name: str, namespace_key: str) -> int | None:
+        """See `RunStore.cursor`."""
+        position: bytes | None = self._client.hget(f"{_PREFIX}:cursor:{name}", namespace_key)
+        return None if position is None else int(position)
+
+    def cursors(self, name: str) -> dict[str, int]:
+        """See `RunStore.cursors`."""
+        positions: dict[bytes, bytes] = self._client.hgetall(f"{_PREFIX}:cursor:{name}")
+        return {key.decode(): int(position) for key, position in positions.items()}
+
+    def move_cursor(self, name: str, namespace_key: str, position: int | None) -> None:
+        """See `RunStore.move_cursor`."""
+        if position is None:
+            self._client.hdel(f"{_PREFIX}:cursor:{name}", namespace_key)
+        else:
+            self._client.hset(f"{_PREFIX}:cursor:{name}", namespace_key, position)
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()

@@ -197,6 +197,21 @@ class RunStore(Protocol):
         """Return the version up to which the extraction has looked at a namespace; 0 when nothing is recorded."""
         ...
 
+    def cursor(self, name: str, namespace_key: str) -> int | None:
+        """Return the position of a cursor in a namespace: all events up to it are handled; None: there is none.
+
+        `namespace_key` is as in `note_read`.
+        """
+        ...
+
+    def cursors(self, name: str) -> dict[str, int]:
+        """Return the positions of the cursor `name` in all namespaces, by namespace key."""
+        ...
+
+    def move_cursor(self, name: str, namespace_key: str, position: int | None) -> None:
+        """Set the position of a cursor, which a crash may only set back; None removes it."""
+        ...
+
     def close(self) -> None:
         """Release files and connections."""
         ...

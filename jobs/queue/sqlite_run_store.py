@@ -53,6 +53,7 @@ _NOTE_READ = (
     "INSERT INTO read_messages (namespace_key, version) VALUES (?, ?) "
     "ON CONFLICT (namespace_key) DO UPDATE SET version = max(version, excluded.version)"
 )
+_MOVE_CURSOR = "INSERT OR REPLACE INTO cursors (name, namespace_key, version) VALUES (?, ?, ?)"
 _DELETE_OLD_BATCHES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
 
 _RECORD_FINISHED = "INSERT OR REPLACE INTO finished (job, namespace_key, version, basis, due_us) VALUES (?, ?, ?, ?, ?)"
@@ -237,6 +238,22 @@ class SqliteRunStore:
         """See `RunStore.read_through`."""
         rows = self._execute("SELECT version FROM read_messages WHERE namespace_key = ?", namespace_key)
         return rows[0][0] if rows else 0
+
+    def cursor(self, name: str, namespace_key: str) -> int | None:
+        """See `RunStore.cursor`."""
+        rows = self._execute("SELECT version FROM cursors WHERE name = ? AND namespace_key = ?", name, namespace_key)
+        return rows[0][0] if rows else None
+
+    def cursors(self, name: str) -> dict[str, int]:
+        """See `RunStore.cursors`."""
+        return dict(self._execute("SELECT namespace_key, version FROM cursors WHERE name = ?", name))
+
+    def move_cursor(self, name: str, namespace_key: str, position: int | None) -> None:
+        """See `RunStore.move_cursor`."""
+        if position is None:
+            self._execute("DELETE FROM cursors WHERE name = ? AND namespace_key = ?", name, namespace_key)
+        else:
+            self._execute(_MOVE_CURSOR, name, namespace_key, position)
 
     def close(self) -> None:
         """Close the file."""

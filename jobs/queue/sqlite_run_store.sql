@@ -53,3 +53,11 @@ CREATE TABLE IF NOT EXISTS finished (
     due_us        INTEGER,           -- when the job has work again without new events; NULL: never
     PRIMARY KEY (job, namespace_key)
 ) STRICT, WITHOUT ROWID;
+-- Up to which version each follower of a namespace has handled its events, by the name of the namespace's folder. Without
+-- its row a follower starts again, so it handles events twice and misses none.
+CREATE TABLE IF NOT EXISTS cursors (
+    name          TEXT    NOT NULL,
+    namespace_key TEXT    NOT NULL,
+    version       INTEGER NOT NULL,
+    PRIMARY KEY (name, namespace_key)
+) STRICT, WITHOUT ROWID;

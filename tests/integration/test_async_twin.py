@@ -26,13 +26,13 @@ def methods(owner: type) -> dict[str, inspect.Signature]:
     return {name: inspect.signature(member) for name, member in found.items()}
 
 
-#: What returns the object of an `async with` or `with` block.
-CONTEXT_MANAGERS = {"turn"}
+#: What returns the object of an `async with` or `with` block, or an iterator.
+OWN_FORMS = {"turn", "follow"}
 
 
 def test_both_have_the_same_methods_with_the_same_signatures() -> None:
     ours, theirs = methods(AsyncRecollect), methods(Recollect)
-    for name in CONTEXT_MANAGERS:
+    for name in OWN_FORMS:
         assert ours.pop(name).parameters.keys() == theirs.pop(name).parameters.keys()
     assert ours == theirs
     assert inspect.signature(AsyncRecollect) == inspect.signature(Recollect)
@@ -41,7 +41,7 @@ def test_both_have_the_same_methods_with_the_same_signatures() -> None:
 def test_every_method_of_the_async_one_is_awaited_and_no_method_of_the_other() -> None:
     assert all(
         inspect.iscoroutinefunction(getattr(AsyncRecollect, name))
-        for name in methods(AsyncRecollect).keys() - CONTEXT_MANAGERS
+        for name in methods(AsyncRecollect).keys() - OWN_FORMS
     )
     assert not any(inspect.iscoroutinefunction(getattr(Recollect, name)) for name in methods(Recollect))
 

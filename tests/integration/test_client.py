@@ -42,6 +42,7 @@ MISSING = {
     "append_drafts": "its drafts are validated in the process of the log",
     "retrieve_for": "the second half of append_and_retrieve, for callers in the process of the log",
     "embed": "changes the model of the server's machine; `settle` embeds what is missing",
+    "follow": "an answer of a call comes once; over HTTP, following is a stream of server-sent events",
     "read_again": "asks a language model for minutes or hours; `recollect read` shows how far it is",
     "undo_embed": "changes the model of the server's machine",
 }

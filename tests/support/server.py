@@ -76,6 +76,17 @@ PATIENT = {"RECOLLECT_RETRIEVAL_BUDGET_MS": "10000"}
 
 
 @contextmanager
+def command(*arguments: str, data: Path, stdout: int) -> Generator[ForkedCommand]:
+    """Start the command line in a process of its own, and end it at the end whatever happens."""
+    environment = PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": "none"}
+    process = ForkedCommand(
+        _shims(), ["--data", str(data), *arguments], environment=environment, stdout=stdout, stderr=2
+    )
+    with closing(process):
+        yield process
+
+
+@contextmanager
 def serving(
     data: Path,
     *arguments: str,

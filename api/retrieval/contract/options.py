@@ -7,12 +7,9 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
-from pydantic import ValidationError
-
 from recollect.api.as_of import AsOf
 from recollect.api.retrieval.contract.request import Format, Kind, Mode, Ranking, RetrieveRequest
 from recollect.events.errors import InvalidInput
-from recollect.events.field_problems import first_problem
 
 #: A value of metadata, or several values to match any of.
 _MetadataOption = str | int | float | bool | Sequence[str | int | float | bool | None] | None
@@ -80,7 +77,4 @@ def check_options(options: Mapping[str, Any], others: Collection[str]) -> None:
     for name in options.keys() - names:
         near = get_close_matches(name, [*names, *others], n=1)
         raise InvalidInput(f"there is no such option{f'; did you mean {near[0]}?' if near else ''}", field=name)
-    try:
-        RetrieveRequest.model_validate({"query": "", **{name: options[name] for name in options if name != "wait"}})
-    except ValidationError as error:
-        raise first_problem(error, RetrieveRequest) from None
+    RetrieveRequest.checked({"query": "", **{name: options[name] for name in options if name != "wait"}})

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import orjson
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from recollect.api.as_of import AsOfField
 from recollect.api.settings import CONTEXT_TOKENS, CONTEXT_TOKENS_MAX, LIMIT_MAX, RECALL_LIMIT, RetrievalSettings
 from recollect.events.catalogue import Name, TimeZoneName
 from recollect.events.envelope import microseconds
 from recollect.events.errors import RecollectError
+from recollect.events.field_problems import first_problem
 from recollect.events.limits import NAMESPACE_SCHEMA, check_namespace
 from recollect.projections.queries.page_queries import Selection
 
@@ -101,6 +103,14 @@ class RetrieveRequest(BaseModel):
     no_store: bool = False
     #: Whether messages found by a summary come with all messages of that summary, in `items[].sources`.
     expand: bool = False
+
+    @classmethod
+    def checked(cls, fields: Mapping[str, Any]) -> Self:
+        """Return the request with these fields; raise `InvalidInput` when one of them is wrong."""
+        try:
+            return cls.model_validate(fields)
+        except ValidationError as error:
+            raise first_problem(error, cls) from None
 
     def includes(self, at_us: int) -> bool:
         """Return whether the time `at_us` is between `since` and `until`."""
