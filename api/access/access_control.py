@@ -73,6 +73,10 @@ class AccessControl:
         """
         if caller is not LOCAL_CALLER:
             self.rates.count_request(caller.id, right.cost)
+        self.check_scopes(caller, arrival, right)
+
+    def check_scopes(self, caller: Caller, arrival: Arrival, right: Right) -> None:
+        """Refuse a caller without the right, as `check` does, and count no request."""
         if right.extent in ("public", "any"):
             return
         if right.extent == "namespace":

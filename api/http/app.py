@@ -98,6 +98,8 @@ def create_app(
     app.state.request_activity = memory.parts.job_context.request_activity
     app.state.monitor = StateMonitor(memory.parts, scans=scans)
     app.state.access = open_access(settings, rates=rates, local_secret=local_secret)
+    #: The open event streams.
+    app.state.followers = 0
     #: Of several processes of a server; see `processes/server_process.py`.
     app.state.processes = app.state.process_metrics = None
     app.state.methods_of = _methods_of

@@ -14,6 +14,8 @@ from recollect.api.settings import ServerSettings
 
 _TOO_LARGE = (431, "Request Header Fields Too Large", "the headers are over the limit; send fewer")
 _TOO_SLOW = (408, "Request Timeout", "the request did not arrive in time; send it again")
+#: The key of a request's scope that is there when the server stops while the request is answered.
+STOPPING = "recollect.stopping"
 #: Bytes of the request line and the headers of a request. Servers behind proxies get some 8 KiB, with cookies 16 KiB.
 _HEADER_BYTES_MAX = 64 << 10
 #: Seconds by which a timer is late when the event loop was busy.
@@ -76,6 +78,13 @@ class BoundedProtocol(HttpToolsProtocol):
         self._wait(None)
         self._disconnect()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Let a request that is being answered end by itself, also one whose answer has no end."""
+        super().shutdown()
+        if self._running is not None and not self._running.response_complete:
+            scope: Any = self._running.scope
+            scope[STOPPING] = True
 
     def data_received(self, data: bytes) -> None:
         """Give the connection away if another process answers the request that begins; otherwise parse what arrived."""

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memory_of, require_also
+from recollect.api.http.routes.event_stream import event_stream
 from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
@@ -74,12 +75,22 @@ router.add_plain_route(EVENTS_PATH, append, "POST")
 @allow("export", audited=True)
 async def list_events(
     memory: Memory,
+    request: Request,
     namespace: str,
     after: Annotated[int, Query(ge=0, lt=1 << 36)] = 0,
     limit: Limit = PAGE_ITEMS,
     as_of: AsOfText = None,
+    follow: Annotated[bool, Query(description="server-sent events, without an end")] = False,
+    types: Annotated[list[str] | None, Query(max_length=100, description="with `follow`: only these")] = None,
+    knowledge: Annotated[
+        bool, Query(description="with `follow`: changes of facts, preferences and tasks, in place of events")
+    ] = False,
 ) -> Response:
-    """List the log: events with versions over `after`."""
+    """List the log: events with versions over `after`. With `follow=true` also those that are added from then on."""
+    if follow:
+        return await event_stream(request, memory, namespace, after=after, types=types or (), knowledge=knowledge)
+    if types or knowledge:
+        raise InvalidInput("needs follow=true", field="types" if types else "knowledge")
     return json_response(await run_in_threadpool(memory.events, namespace, after=after, limit=limit, as_of=as_of))
 
 

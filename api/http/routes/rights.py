@@ -23,11 +23,14 @@ from recollect.events.errors import RecollectError, TooManyRequests, Unauthentic
 from recollect.jobs.derivation.request_activity import RequestActivity
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+#: The content type of a response without an end.
+_STREAM = b"text/event-stream; charset=utf-8"
 PlainEndpoint = Callable[[Request], Awaitable[Response]]
 
-#: The keys of a request's scope: its caller, and the number of items in its answer.
+#: The keys of a request's scope: its caller, the number of items in its answer, and the right of its route.
 _CALLER = "recollect.caller"
 _COUNT = "recollect.count"
+_ROUTE_RIGHT = "recollect.right"
 _RIGHT = "__recollect_right__"
 
 
@@ -62,6 +65,18 @@ def caller_of(request: HTTPConnection) -> Caller:
     if caller is None:
         raise Unauthenticated("this route has no declared right, so it answers no request")
     return caller
+
+
+def is_still_admitted(request: HTTPConnection) -> bool:
+    """Return whether the caller of a request that takes long would be admitted again."""
+    access: AccessControl = request.app.state.access
+    right: Right = request.scope[_ROUTE_RIGHT]
+    arrival = _arrival(request.scope)
+    try:
+        access.check_scopes(access.authenticate(arrival, right), arrival, right)
+    except RecollectError:
+        return False
+    return True
 
 
 class CountedResponse(Response):
@@ -150,6 +165,7 @@ class _Guard:
         self._access: AccessControl = scope["app"].state.access
         self._arrival = _arrival(scope)
         self._caller: Caller | None = None
+        self._is_recorded = False
         self._request_activity: RequestActivity | None = scope["app"].state.request_activity if right.is_live else None
 
     async def __aenter__(self) -> _Guard:
@@ -162,7 +178,7 @@ class _Guard:
             if not isinstance(error, TooManyRequests):
                 self._record(status_of(error))
             raise
-        self._scope[_CALLER] = self._caller
+        self._scope[_CALLER], self._scope[_ROUTE_RIGHT] = self._caller, self._right
         if self._request_activity is not None:
             self._request_activity.begin()
         return self
@@ -174,13 +190,17 @@ class _Guard:
             self.status = status_of(error)
         elif error is not None:
             self.status = 500
-        if self._right.is_audited or self.status in (401, 403):
+        if (self._right.is_audited or self.status in (401, 403)) and not self._is_recorded:
             self._record(self.status)
 
     async def send(self, message: Message) -> None:
         """Send a message of the response, and remember its status."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            if self._right.is_audited and (b"content-type", _STREAM) in message["headers"]:
+                # Its end may be days away, or a kill of the server.
+                self._record(self.status)
+                self._is_recorded = True
         assert self._send is not None
         await self._send(message)
 
