@@ -17,7 +17,7 @@ from recollect.api.retrieval.answer.trace_store import TraceStore
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import utc_now
-from recollect.api.settings import Settings
+from recollect.api.settings import PrivacySettings, Settings
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import sqlite_path
 from recollect.events.envelope import EventDraft
@@ -148,10 +148,9 @@ def open_parts(
     is_cache = bool(limits.read_models_bytes_max) or sqlite_path(settings.storage.log_url) is None
     local_catch_up = LocalCatchUp(read_models, active_model.vectors) if is_cache else None
     reranker = Reranker(settings.retrieval.reranker) if settings.retrieval.reranker else None
-    llm = LlmClient(settings.llm, data) if settings.llm.llm else None
-    if llm is not None and workers:
-        llm.start_check()
-    job_context = JobContext(log=log, read_models=read_models, vectors=active_model.vectors, settings=settings, llm=llm)
+    job_context = _job_context(settings, log, read_models, active_model)
+    if job_context.llm is not None and workers:
+        job_context.llm.start_check()
     run_store = open_run_store(settings.queue.broker, data)
     backlog = BacklogMonitor(log, read_models, active_model.vectors, run_store)
     # On another broker the workers are other processes, which have to be notified.
@@ -179,6 +178,22 @@ def open_parts(
         if active
         else None,
     )
+
+
+def _job_context(settings: Settings, log: EventLog, read_models: ReadModels, active_model: ActiveModel) -> JobContext:
+    """Return the parts that jobs use."""
+    return JobContext(
+        log=log,
+        read_models=read_models,
+        vectors=active_model.vectors,
+        settings=settings,
+        llm=LlmClient(settings.llm, settings.storage.data) if settings.llm.llm else None,
+        screen=partial(_screened, settings.privacy),
+    )
+
+
+def _screened(privacy: PrivacySettings, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
+    return with_quarantine(screen_all(drafts, privacy.policies(namespace)))
 
 
 def _open_eraser(job_context: JobContext, listeners: ErasureListeners, recall_echoes: RecallEchoes) -> Eraser:

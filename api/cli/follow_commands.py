@@ -1,16 +1,24 @@
-"""Follow commands: follow."""
+"""Follow commands: follow; and the part of replay that fills the projections of other packages again."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
-from typing import Annotated
+import threading
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
 from recollect.api.cli.session import open_audit, open_cli_memory
 from recollect.api.cli.terminal import echo, visible
+
+if TYPE_CHECKING:
+    from recollect.api.settings import Settings
+    from recollect.events.backends.log import EventLog
+    from recollect.events.envelope import Head
+    from recollect.projections.read_models.read_models import ReadModels
 
 
 def follow(
@@ -46,3 +54,24 @@ def follow(
         for item in items:
             sys.stdout.buffer.write(visible(orjson.dumps(item).decode()).encode() + b"\n")
             sys.stdout.buffer.flush()
+
+
+def replay_own(settings: Settings, log: EventLog, models: ReadModels, heads: Sequence[Head]) -> int:
+    """Rebuild the projections of other packages; return how many failed, in which namespaces."""
+    from recollect.events.errors import short_text  # noqa: PLC0415
+    from recollect.jobs.following.consumers import ConsumerRuns, consumer_of  # noqa: PLC0415
+    from recollect.jobs.following.extensions import installed_projections  # noqa: PLC0415
+    from recollect.jobs.queue.broker import open_run_store  # noqa: PLC0415
+
+    failed = 0
+    with closing(open_run_store(settings.queue.broker, settings.storage.data)) as store:
+        runs = ConsumerRuns(log, models, store, threading.Event())
+        for consumer in map(consumer_of, installed_projections().values()):
+            for head in heads:
+                try:
+                    position = runs.rebuild(consumer, head.namespace)
+                    echo(f"{head.namespace}: {consumer.name}, {position} events replayed")
+                except Exception as error:
+                    failed += 1
+                    echo(f"{head.namespace}: {consumer.name} FAILED: {short_text(error)}")
+    return failed

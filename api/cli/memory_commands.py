@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from recollect.api.cli.follow_commands import replay_own
 from recollect.api.cli.progress_line import ProgressBars, progress_bars
 from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import (
@@ -374,6 +375,8 @@ def replay(
 ) -> None:
     """Rebuild read models from the log while they keep serving, or build those of a past version.
 
+    The projections of other packages are emptied and filled again.
+
     Exits with 1 when a read model cannot be built, or differs.
     """
     from recollect.projections.read_models.parallel_rebuild import rebuild_all  # noqa: PLC0415
@@ -409,6 +412,7 @@ def replay(
                 verdict = "equal" if result.check.is_equal else "DIFFERENT"
                 digest = result.check.live_digest
                 echo(f"{result.namespace}: {verdict} at version {result.version}, digest {digest}")
+        failed += 0 if check else replay_own(settings, log, models, heads)
     raise typer.Exit(1 if failed else 0)
 
 

@@ -65,7 +65,7 @@ def requeue(parts: MemoryParts, letter_id: str | None) -> int:
     declared = declare_actors(broker, parts.job_context, parts.run_store)
     actors: dict[str, Any] = {
         actor.actor_name: actor
-        for actor in (declared.project, declared.embed, declared.process_background, declared.run)
+        for actor in (declared.project, declared.embed, declared.process_background, declared.run, declared.follow)
     }
     count = 0
     try:

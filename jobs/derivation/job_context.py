@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from recollect.events.backends.log import EventLog
+from recollect.events.envelope import EventDraft
+from recollect.events.errors import DiskFull, LogUnreachable, ReadOnly
+from recollect.events.intake.quarantine import with_quarantine
+from recollect.events.intake.screening import SecretPolicies, screen_all
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.jobs.derivation.request_activity import RequestActivity
 from recollect.jobs.job_settings import JobSettings
@@ -14,6 +18,9 @@ from recollect.jobs.llm.model_client import LlmClient
 from recollect.projections.embeddings.vectors import CurrentVectors
 from recollect.projections.read_models.read_models import ProjectionProgress, ReadModels
 
+#: Errors of the machine, not of a message. The sweep sends the message again when they are over; retries would use up
+#: the attempts of every message during an outage, and leave as many dead letters.
+OUTAGES = (LogUnreachable, DiskFull, ReadOnly)
 #: Namespaces whose last look is kept: 0.3 kB each.
 _LOOKS_MAX = 100_000
 
@@ -32,6 +39,10 @@ def _new_looks() -> BoundedCache[str, RetentionLook]:
     return BoundedCache(_LOOKS_MAX)
 
 
+def _default_screen(_: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
+    return with_quarantine(screen_all(drafts, SecretPolicies()))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
     """The parts of the memory that jobs use: they read the read models and append events to the log."""
@@ -42,6 +53,8 @@ class JobContext:
     settings: JobSettings = field(default_factory=JobSettings)
     #: The client of the language model; None when rules extract and summarise.
     llm: LlmClient | None = None
+    #: Returns the events of a producer without private sections, their secrets treated by the policies of a namespace.
+    screen: Callable[[str, Sequence[EventDraft]], list[EventDraft]] = _default_screen
     #: By namespace, the last look of this process at what its rules of retention erase.
     retention_looks: BoundedCache[str, RetentionLook] = field(default_factory=_new_looks)
     #: Set when the process stops; a job then returns after its current append.

@@ -10,28 +10,17 @@ import threading
 import time
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 from recollect.events.errors import InvalidInput
 from recollect.events.storage.namespace_folder import folder_name
+from recollect.jobs.following.cursor import Cursor, CursorStore
 from recollect.jobs.following.feed import POLL_SECONDS, Feed
 
 #: Names of cursors, which are parts of keys.
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 #: Seconds after which the rest of a page is read again, since events may have been erased meanwhile.
 PAGE_SECONDS_MAX = 1.0
-
-
-class CursorStore(Protocol):
-    """Stores positions by the name of a cursor and the key of a namespace; see `queue.run_store.RunStore`."""
-
-    def cursor(self, name: str, namespace_key: str) -> int | None:
-        """Return the position of a cursor; None: there is none."""
-        ...
-
-    def move_cursor(self, name: str, namespace_key: str, position: int | None) -> None:
-        """Set the position of a cursor."""
-        ...
 
 
 class Follower:
@@ -54,7 +43,8 @@ class Follower:
         stored = None if self._cursor is None else store.cursor(self._cursor, self._key)
         #: Everything up to this position is handled.
         self.position = 0
-        self._set(feed.check_position(stored if stored is not None else feed.head() if after is None else after))
+        start = feed.head() if after is None else after
+        self._set(feed.check_position(start if stored is None else stored.position))
 
     def batch(self) -> list[tuple[int | None, dict[str, Any]]]:
         """Return the next items; none at the end of the log.
@@ -92,7 +82,7 @@ class Follower:
 
     def _set(self, position: int) -> None:
         if self._cursor is not None:
-            self._store.move_cursor(self._cursor, self._key, position)
+            self._store.set_cursor(self._cursor, self._key, Cursor(position=position))
         self.position = position
 
 

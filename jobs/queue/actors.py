@@ -19,9 +19,10 @@ from recollect.events.errors import short_text
 from recollect.events.log_context import log_context
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.events.tracing import hidden_namespace
-from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.derivation.job_context import OUTAGES, JobContext
+from recollect.jobs.queue.background_following import ACTOR, Following
 from recollect.jobs.queue.due_namespaces import BATCH_NAMESPACES, next_batch
-from recollect.jobs.queue.night_processes import OUTAGES, NightProcesses, Outcome, run_job
+from recollect.jobs.queue.night_processes import NightProcesses, Outcome, run_job
 from recollect.jobs.queue.registry import LIVE_JOBS
 from recollect.jobs.queue.run_store import Finished, RunStore
 
@@ -49,6 +50,9 @@ class Actors:
     #: Processes one batch of a scheduled run. Arguments: the job, the scheduled time in microseconds since 1970 UTC,
     #: and the namespace before the batch.
     run: dramatiq.Actor[[str, int, str], Any]
+    #: Lets a consumer handle the new events of a namespace. Arguments: the name of the consumer, the namespace, and 1
+    #: to try again what has failed too often.
+    follow: dramatiq.Actor[[str, str, int], Any]
 
 
 #: The name of the background queue in brokers. It predates the names in the code and stays, because a release that
@@ -116,12 +120,9 @@ def declare_actors(
 
     def process_background(namespace: str) -> None:
         version = context.catch_up(namespace).version
-        for job in LIVE_JOBS.values():
-            try:
-                job.work(context, namespace, now_us())
-            except InterruptedError as error:
-                raise _Stopping(str(error)) from error
+        _run_live_jobs(context, namespace)
         run_store.note_read(folder_name(namespace), version)
+        following.send_due(context.log.head(namespace))
         context.pause()
 
     def run(job: str, scheduled_at_us: int, after: str) -> None:
@@ -152,14 +153,25 @@ def declare_actors(
         if batch.last is None:
             run_store.end(job, scheduled_at_us, now_us())
 
+    following = Following(context, run_store, broker)
     outage_log = _OutageLog()
     actors = Actors(
         project=_actor(project, broker, outage_log, name="project", queue="project"),
         embed=_actor(embed, broker, outage_log, name="embed", queue="embed"),
         process_background=_actor(process_background, broker, outage_log, name="think", queue=_BACKGROUND_QUEUE),
         run=_actor(run, broker, outage_log, name="run", queue=_BACKGROUND_QUEUE, priority=_NIGHTLY),
+        follow=_actor(following.run, broker, outage_log, name=ACTOR, queue=_BACKGROUND_QUEUE),
     )
     return actors
+
+
+def _run_live_jobs(context: JobContext, namespace: str) -> None:
+    """Run the live jobs of a namespace, in order."""
+    for job in LIVE_JOBS.values():
+        try:
+            job.work(context, namespace, now_us())
+        except InterruptedError as error:
+            raise _Stopping(str(error)) from error
 
 
 def _outcomes(
@@ -199,8 +211,9 @@ def _actor(
     priority: int = _LIVE,
 ) -> dramatiq.Actor[..., Any]:
     def in_context(*arguments: Any) -> None:
-        # The first argument of a run is the job, that of the others the namespace.
-        fields = {"job": arguments[0]} if name == "run" else {"job": name, "namespace": hidden_namespace(arguments[0])}
+        # The first argument of a run is the job, that of `follow` the consumer, that of the others the namespace.
+        namespace = arguments[1] if name == ACTOR else arguments[0]
+        fields = {"job": arguments[0]} if name == "run" else {"job": name, "namespace": hidden_namespace(namespace)}
         with log_context({**fields}):
             try:
                 work(*arguments)

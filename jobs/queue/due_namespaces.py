@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from recollect.events.envelope import Head
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.job_context import JobContext
-from recollect.jobs.queue.registry import SCHEDULED_JOBS
+from recollect.jobs.queue.registry import scheduled_jobs
 from recollect.jobs.queue.run_store import Finished, RunStore
 
 #: Namespaces in one batch of a scheduled run. A kill costs at most one batch, which is processed again.
@@ -38,7 +38,7 @@ def next_batch(context: JobContext, run_store: RunStore, job: str, at_us: int, a
     Raises:
         StorageError: the log cannot be read.
     """
-    scheduled = SCHEDULED_JOBS[job]
+    scheduled = scheduled_jobs()[job]
     basis = scheduled.basis(context)
     due: list[Head] = []
     last: str | None = None
@@ -66,7 +66,7 @@ def finished_state(context: JobContext, job: str, head: Head, events: int, at_us
         head: of the namespace before the job.
         events: number of events that the job appended. With others, there are events that it may not have read.
     """
-    scheduled = SCHEDULED_JOBS[job]
+    scheduled = scheduled_jobs()[job]
     version = context.log.head(head.namespace).version
     if version != head.version + events or context.stop.is_set():
         return None

@@ -18,16 +18,13 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from recollect.events.envelope import Head
-from recollect.events.errors import DiskFull, LogUnreachable, ReadOnly, RecollectError
+from recollect.events.errors import RecollectError
 from recollect.events.storage.process_pool import ProcessPool, process_pool
-from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.derivation.job_context import OUTAGES, JobContext
 from recollect.jobs.queue.due_namespaces import finished_state
-from recollect.jobs.queue.registry import SCHEDULED_JOBS
+from recollect.jobs.queue.registry import scheduled_jobs
 from recollect.jobs.queue.run_store import Finished
 
-#: Errors of the machine, not of a message. The sweep sends the message again when they are over; retries would use up
-#: the attempts of every message during an outage, and leave as many dead letters.
-OUTAGES = (LogUnreachable, DiskFull, ReadOnly)
 #: Added to the niceness of the processes: Linux gives a process of the server ten times the time of one of these.
 _NICENESS = 10
 #: Seconds without a batch after which the processes end: each has an embedding model in memory.
@@ -83,7 +80,7 @@ def run_job(context: JobContext, job: str, head: Head, at_us: int) -> Outcome:
         DiskFull, LogUnreachable, ReadOnly: it would be the same for the other namespaces of the batch.
     """
     try:
-        events = SCHEDULED_JOBS[job].work(context, head.namespace, at_us)
+        events = scheduled_jobs()[job].work(context, head.namespace, at_us)
         state = finished_state(context, job, head, events, at_us)
     except OUTAGES:
         raise

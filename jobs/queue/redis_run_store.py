@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import redis
 
+from recollect.jobs.following.cursor import Cursor
 from recollect.jobs.queue.run_store import (
     DEAD_LETTERS_MAX,
     HEARTBEAT_SHOWN_SECONDS_MAX,
@@ -190,22 +191,22 @@ class RedisRunStore:
         """See `RunStore.read_through`."""
         return int(self._client.hget(f"{_PREFIX}:read", namespace_key) or 0)
 
-    def cursor(self, name: str, namespace_key: str) -> int | None:
-        """See `RunStore.cursor`."""
-        position: bytes | None = self._client.hget(f"{_PREFIX}:cursor:{name}", namespace_key)
-        return None if position is None else int(position)
+    def cursor(self, name: str, namespace_key: str) -> Cursor | None:
+        """See `CursorStore.cursor`."""
+        value: bytes | None = self._client.hget(f"{_PREFIX}:cursor:{name}", namespace_key)
+        return None if value is None else Cursor(**orjson.loads(value))
 
-    def cursors(self, name: str) -> dict[str, int]:
-        """See `RunStore.cursors`."""
-        positions: dict[bytes, bytes] = self._client.hgetall(f"{_PREFIX}:cursor:{name}")
-        return {key.decode(): int(position) for key, position in positions.items()}
+    def cursors(self, name: str) -> dict[str, Cursor]:
+        """See `CursorStore.cursors`."""
+        values: dict[bytes, bytes] = self._client.hgetall(f"{_PREFIX}:cursor:{name}")
+        return {key.decode(): Cursor(**orjson.loads(value)) for key, value in values.items()}
 
-    def move_cursor(self, name: str, namespace_key: str, position: int | None) -> None:
-        """See `RunStore.move_cursor`."""
-        if position is None:
+    def set_cursor(self, name: str, namespace_key: str, cursor: Cursor | None) -> None:
+        """See `CursorStore.set_cursor`."""
+        if cursor is None:
             self._client.hdel(f"{_PREFIX}:cursor:{name}", namespace_key)
         else:
-            self._client.hset(f"{_PREFIX}:cursor:{name}", namespace_key, position)
+            self._client.hset(f"{_PREFIX}:cursor:{name}", namespace_key, orjson.dumps(asdict(cursor)))
 
     def close(self) -> None:
         """Close the connections."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
-from recollect.events.envelope import Head
+from recollect.events.envelope import Head, datetime_of
+from recollect.events.errors import RecollectError, short_text
 from recollect.jobs.compaction.due_time import compaction_due_us
 from recollect.jobs.conversation.observer import observe
-from recollect.jobs.derivation.job_context import Job, JobContext
+from recollect.jobs.derivation.job_context import OUTAGES, Job, JobContext
 from recollect.jobs.erasure.edit_transfer import transfer_edits
 from recollect.jobs.erasure.retention import is_retained, retain, retention_due_us
 from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.following.extensions import JobRun, OwnJob, installed_jobs
 from recollect.jobs.forgetting.forget_events import forget
 from recollect.jobs.llm_reading.reading_job import read_by_llm, reading_due_us
 from recollect.jobs.queue.nightly import compact
@@ -92,6 +95,10 @@ def _fingerprint(context: JobContext) -> str:
     return embedder.fingerprint if embedder.state == "ready" else ""
 
 
+def _no_basis(_: JobContext) -> str:
+    return _hash()
+
+
 def _hash(*parts: str) -> str:
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -129,3 +136,28 @@ SCHEDULED_JOBS: dict[str, ScheduledJob] = {
     "read": ScheduledJob(read_by_llm, "*/15 * * * *", _reading_basis, due_us=reading_due_us),
     "seal": ScheduledJob(seal, "0 6 * * sun", _archive_basis, _has_many_events),
 }
+
+
+def scheduled_jobs() -> dict[str, ScheduledJob]:
+    """Return the scheduled jobs by name, with those of other packages, whose names begin with `own `."""
+    own = {
+        f"own {job.name}": ScheduledJob(partial(_run_own, job), job.cron, _no_basis)
+        for job in installed_jobs().values()
+    }
+    return SCHEDULED_JOBS | own
+
+
+def _run_own(job: OwnJob, context: JobContext, namespace: str, at_us: int) -> int:
+    """Run a job of another package; return the number of appended events.
+
+    Raises:
+        RecollectError: its error, which is recorded in the run.
+    """
+    run = JobRun(context, namespace, datetime_of(at_us))
+    try:
+        job.work(run)
+    except OUTAGES:
+        raise
+    except Exception as error:
+        raise RecollectError(f"the job {job.name} failed: {short_text(error)}") from error
+    return run.appended

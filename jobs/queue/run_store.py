@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from recollect.jobs.following.cursor import CursorStore
+
 #: A worker or scheduler without a heartbeat for this time counts as dead: six heartbeats were missed.
 HEARTBEAT_SECONDS_MAX = 30.0
 #: A process that died is shown for this time, in which an operator sees the alert of it.
@@ -98,7 +100,7 @@ def new_heartbeat(role: Role, now_us: int) -> Heartbeat:
     return Heartbeat(id=secrets.token_hex(4), role=role, host=socket.gethostname(), pid=os.getpid(), seen_at_us=now_us)
 
 
-class RunStore(Protocol):
+class RunStore(CursorStore, Protocol):
     """The port: a SQLite file in the data folder for one machine, Redis for several. Safe to use from many threads."""
 
     def claim(self, job: str, scheduled_at_us: int, now_us: int, stale_us: int) -> bool:
@@ -195,21 +197,6 @@ class RunStore(Protocol):
 
     def read_through(self, namespace_key: str) -> int:
         """Return the version up to which the extraction has looked at a namespace; 0 when nothing is recorded."""
-        ...
-
-    def cursor(self, name: str, namespace_key: str) -> int | None:
-        """Return the position of a cursor in a namespace: all events up to it are handled; None: there is none.
-
-        `namespace_key` is as in `note_read`.
-        """
-        ...
-
-    def cursors(self, name: str) -> dict[str, int]:
-        """Return the positions of the cursor `name` in all namespaces, by namespace key."""
-        ...
-
-    def move_cursor(self, name: str, namespace_key: str, position: int | None) -> None:
-        """Set the position of a cursor, which a crash may only set back; None removes it."""
         ...
 
     def close(self) -> None:

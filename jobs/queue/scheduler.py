@@ -15,7 +15,7 @@ from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import short_text
 from recollect.jobs.job_settings import QueueSettings
 from recollect.jobs.queue.actors import Actors
-from recollect.jobs.queue.registry import SCHEDULED_JOBS
+from recollect.jobs.queue.registry import scheduled_jobs
 from recollect.jobs.queue.run_store import RunStore
 
 _logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ _MISSED_AGE_MAX = timedelta(days=8)
 
 
 class Scheduler:
-    """Starts the runs of `SCHEDULED_JOBS`; several schedulers may run, on several machines.
+    """Starts the runs of `scheduled_jobs`; several schedulers may run, on several machines.
 
     Starting a run only sends the message of its first batch of namespaces. If every scheduler was down, the next start
     makes up for the latest missed run of each job; a memory without earlier runs waits for its first one.
@@ -40,7 +40,7 @@ class Scheduler:
         zone = ZoneInfo(settings.timezone)
         self._triggers: dict[str, Any] = {
             name: CronTrigger.from_crontab(job.cron, timezone=zone)  # pyright: ignore[reportUnknownMemberType]
-            for name, job in SCHEDULED_JOBS.items()
+            for name, job in scheduled_jobs().items()
         }
         self._started_us = now_us()
         self._scheduler: Any = BackgroundScheduler(timezone="UTC")
@@ -66,7 +66,7 @@ class Scheduler:
         with self._lock:
             try:
                 jobs_with_runs = {run.job for run in self._run_store.runs()}
-                for name in SCHEDULED_JOBS:
+                for name in self._triggers:
                     self._check(name, first=name not in jobs_with_runs)
             except Exception as error:
                 # For example, the broker cannot be reached. The next check makes up for it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import astuple
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile
 from recollect.events.storage.database import connect, storage_errors, truncate_wal
 from recollect.events.storage.private_files import make_private_folder
+from recollect.jobs.following.cursor import Cursor
 from recollect.jobs.queue.run_store import (
     DEAD_LETTERS_MAX,
     HEARTBEAT_SHOWN_SECONDS_MAX,
@@ -53,7 +55,8 @@ _NOTE_READ = (
     "INSERT INTO read_messages (namespace_key, version) VALUES (?, ?) "
     "ON CONFLICT (namespace_key) DO UPDATE SET version = max(version, excluded.version)"
 )
-_MOVE_CURSOR = "INSERT OR REPLACE INTO cursors (name, namespace_key, version) VALUES (?, ?, ?)"
+_CURSOR_COLUMNS = "position, erasure_version, failures, retry_at_us"
+_SET_CURSOR = f"INSERT OR REPLACE INTO cursors (name, namespace_key, {_CURSOR_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 _DELETE_OLD_BATCHES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
 
 _RECORD_FINISHED = "INSERT OR REPLACE INTO finished (job, namespace_key, version, basis, due_us) VALUES (?, ?, ?, ?, ?)"
@@ -239,21 +242,23 @@ class SqliteRunStore:
         rows = self._execute("SELECT version FROM read_messages WHERE namespace_key = ?", namespace_key)
         return rows[0][0] if rows else 0
 
-    def cursor(self, name: str, namespace_key: str) -> int | None:
-        """See `RunStore.cursor`."""
-        rows = self._execute("SELECT version FROM cursors WHERE name = ? AND namespace_key = ?", name, namespace_key)
-        return rows[0][0] if rows else None
+    def cursor(self, name: str, namespace_key: str) -> Cursor | None:
+        """See `CursorStore.cursor`."""
+        query = f"SELECT {_CURSOR_COLUMNS} FROM cursors WHERE name = ? AND namespace_key = ?"
+        rows = self._execute(query, name, namespace_key)
+        return _cursor(rows[0]) if rows else None
 
-    def cursors(self, name: str) -> dict[str, int]:
-        """See `RunStore.cursors`."""
-        return dict(self._execute("SELECT namespace_key, version FROM cursors WHERE name = ?", name))
+    def cursors(self, name: str) -> dict[str, Cursor]:
+        """See `CursorStore.cursors`."""
+        query = f"SELECT {_CURSOR_COLUMNS}, namespace_key FROM cursors WHERE name = ?"
+        return {row[-1]: _cursor(row[:-1]) for row in self._execute(query, name)}
 
-    def move_cursor(self, name: str, namespace_key: str, position: int | None) -> None:
-        """See `RunStore.move_cursor`."""
-        if position is None:
+    def set_cursor(self, name: str, namespace_key: str, cursor: Cursor | None) -> None:
+        """See `CursorStore.set_cursor`."""
+        if cursor is None:
             self._execute("DELETE FROM cursors WHERE name = ? AND namespace_key = ?", name, namespace_key)
         else:
-            self._execute(_MOVE_CURSOR, name, namespace_key, position)
+            self._execute(_SET_CURSOR, name, namespace_key, *astuple(cursor))
 
     def close(self) -> None:
         """Close the file."""
@@ -295,3 +300,8 @@ def _letter(row: tuple[Any, ...]) -> DeadLetter:
 def _heartbeat(row: tuple[Any, ...]) -> Heartbeat:
     id, role, host, pid, seen_at_us = row
     return Heartbeat(id=id, role=role, host=host, pid=pid, seen_at_us=seen_at_us)
+
+
+def _cursor(row: tuple[Any, ...]) -> Cursor:
+    position, erasure_version, failures, retry_at_us = row
+    return Cursor(position=position, erasure_version=erasure_version, failures=failures, retry_at_us=retry_at_us)

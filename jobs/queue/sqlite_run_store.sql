@@ -53,11 +53,14 @@ CREATE TABLE IF NOT EXISTS finished (
     due_us        INTEGER,           -- when the job has work again without new events; NULL: never
     PRIMARY KEY (job, namespace_key)
 ) STRICT, WITHOUT ROWID;
--- Up to which version each follower of a namespace has handled its events, by the name of the namespace's folder. Without
--- its row a follower starts again, so it handles events twice and misses none.
+-- How far each follower of a namespace has handled its events, by the name of the namespace's folder. Without its row a
+-- follower starts again, so it handles events twice and misses none.
 CREATE TABLE IF NOT EXISTS cursors (
-    name          TEXT    NOT NULL,
-    namespace_key TEXT    NOT NULL,
-    version       INTEGER NOT NULL,
+    name            TEXT    NOT NULL,
+    namespace_key   TEXT    NOT NULL,
+    position        INTEGER NOT NULL,  -- version of the last event handled
+    erasure_version INTEGER NOT NULL,  -- the last erasure that it has followed; 0: none
+    failures        INTEGER NOT NULL,  -- failed attempts at the next events
+    retry_at_us     INTEGER NOT NULL,
     PRIMARY KEY (name, namespace_key)
 ) STRICT, WITHOUT ROWID;

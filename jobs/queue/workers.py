@@ -16,6 +16,7 @@ from recollect.events.errors import RecollectError, short_text
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.queue.actors import QUEUES, declare_actors
+from recollect.jobs.queue.background_following import Following
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_broker
 from recollect.jobs.queue.night_processes import NightProcesses, OpenParts
@@ -72,6 +73,7 @@ class Workers:
         processes = min(settings.night_processes, os.cpu_count() or 1)
         self._night = NightProcesses(open_parts, processes) if work and open_parts is not None and processes else None
         self.actors = declare_actors(self.broker, context, self.run_store, self._night)
+        self._following = Following(context, run_store, self.broker)
         self._backlog = backlog
         self._sweep_seconds = settings.sweep_seconds
         live, background = set[str](QUEUES[:2]), set[str](QUEUES[2:])
@@ -221,6 +223,7 @@ class Workers:
                 last_fingerprint, waited = fingerprint, 0.0
                 try:
                     self._sweep()
+                    self._following.sweep(_SWEEP_NAMESPACES_MAX)
                 except RecollectError as error:
                     _logger.warning("a sweep failed; the next sweep makes up for it: %s", short_text(error))
             wait = min(_MODEL_CHECK_SECONDS, self._sweep_seconds)

@@ -2,7 +2,8 @@
 
 ``from recollect import Recollect`` is all that a bot needs; `AsyncRecollect` is the same for asyncio. `Client` and
 `AsyncClient` have the same methods for a server on another machine. `wrap` gives a client of OpenAI's a memory, and
-`conversation` says whose; `RecollectStore` is for LangGraph, `MemoryCapability` for pydantic-ai.
+`conversation` says whose; `RecollectStore` is for LangGraph, `MemoryCapability` for pydantic-ai. `projection` and `job`
+declare read models and nightly work of other packages.
 """
 
 from __future__ import annotations
@@ -19,15 +20,19 @@ if TYPE_CHECKING:
     from recollect.api.integrations.pydantic_ai_capability import MemoryCapability
     from recollect.api.memory.async_recollect import AsyncRecollect
     from recollect.api.memory.recollect import Recollect
+    from recollect.jobs.following.extensions import JobRun, job, projection
 
 __all__ = [
     "AsyncClient",
     "AsyncRecollect",
     "Client",
+    "JobRun",
     "MemoryCapability",
     "Recollect",
     "RecollectStore",
     "conversation",
+    "job",
+    "projection",
     "wrap",
 ]
 
@@ -36,10 +41,13 @@ _MODULES = {
     "AsyncClient": "recollect.api.client.async_client",
     "AsyncRecollect": "recollect.api.memory.async_recollect",
     "Client": "recollect.api.client.client",
+    "JobRun": "recollect.jobs.following.extensions",
     "MemoryCapability": "recollect.api.integrations.pydantic_ai_capability",
     "Recollect": "recollect.api.memory.recollect",
     "RecollectStore": "recollect.api.integrations.langgraph_store",
     "conversation": "recollect.api.integrations.conversation_scope",
+    "job": "recollect.jobs.following.extensions",
+    "projection": "recollect.jobs.following.extensions",
     "wrap": "recollect.api.integrations.openai_client",
 }
 
