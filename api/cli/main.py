@@ -26,6 +26,7 @@ from recollect.api.cli import (
     mcp_commands,
     memory_commands,
     token_commands,
+    webhook_commands,
 )
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
@@ -70,6 +71,7 @@ _PANELS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
         "add": edit_commands.add,
         "retrieve": memory_commands.retrieve,
         "follow": follow_commands.follow,
+        "webhook": webhook_commands.app,
         "context": context_commands.context,
         "hook": hook_commands.app,
         "mcp": mcp_commands.mcp,

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,8 @@ class Consumer:
     attempts_max: int
     #: The only namespace that it follows; None: all of them.
     namespace: str | None = None
+    #: Whether it handles one event at a time, after which its cursor moves; otherwise a page.
+    is_stepwise: bool = False
 
     def is_behind(self, cursor: Cursor | None, head: Head) -> bool:
         """Return whether it has work in the namespace of a head, and may do it now."""
@@ -58,6 +62,10 @@ class Consumer:
     def is_parked(self, cursor: Cursor | None) -> bool:
         """Return whether it has failed too often, and waits for a requeue."""
         return cursor is not None and cursor.failures >= self.attempts_max
+
+    def letter_id(self, namespace_key: str) -> str:
+        """Return the id of the dead letter that it leaves when it is parked in a namespace."""
+        return f"{self.name.replace(' ', '-')}-{namespace_key[:12]}"
 
     def must_reset(self, cursor: Cursor, head: Head) -> bool:
         """Return whether events were erased from which it may have derived something."""
@@ -112,7 +120,7 @@ class ConsumerRuns:
                 # Counted before, so that items that end the process are not tried for ever.
                 self._set(consumer, namespace, _failed(cursor))
                 try:
-                    self._step(consumer, cursor, head)
+                    self._step(consumer, cursor, head, until)
                 except OUTAGES:
                     self._set(consumer, namespace, cursor)
                     raise
@@ -131,17 +139,29 @@ class ConsumerRuns:
         cursor = self._store.cursor(consumer.name, folder_name(namespace))
         return 0 if cursor is None else cursor.position
 
-    def _step(self, consumer: Consumer, cursor: Cursor, head: Head) -> None:
-        """Handle one page, or remove what was derived before an erasure."""
+    def _step(self, consumer: Consumer, cursor: Cursor, head: Head, until: float) -> None:
+        """Handle one page, or remove what was derived before an erasure.
+
+        Parameters:
+            until: `time.monotonic()` seconds after which no further event of the page is handled.
+        """
         if consumer.must_reset(cursor, head):
             self._reset(consumer, head)
             return
         feed = Feed(self._log, self._read_models, head.namespace, types=consumer.types, knowledge=consumer.knowledge)
         page = feed.page(cursor.position)
-        if page.items:
-            consumer.handle(head.namespace, [item for _, item in page.items])
-        position = max(page.through, cursor.position)
-        self._set(consumer, head.namespace, replace(cursor, position=position, failures=0, retry_at_us=0))
+        done = replace(cursor, failures=0, retry_at_us=0)
+        groups = groupby(page.items, key=itemgetter(0)) if consumer.is_stepwise else [(page.through, page.items)]
+        for position, group in groups:
+            if time.monotonic() > until or self._stop.is_set():
+                self._set(consumer, head.namespace, done)
+                return
+            if items := [item for _, item in group]:
+                self._set(consumer, head.namespace, _failed(cursor))
+                consumer.handle(head.namespace, items)
+            cursor = done = replace(done, position=position)
+            self._set(consumer, head.namespace, done)
+        self._set(consumer, head.namespace, replace(done, position=max(page.through, done.position)))
 
     def _reset(self, consumer: Consumer, head: Head) -> None:
         if consumer.reset is not None:

@@ -16,6 +16,8 @@ from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.job_context import OUTAGES, JobContext
 from recollect.jobs.following.consumers import Consumer, ConsumerRuns, consumer_of
 from recollect.jobs.following.extensions import installed_projections
+from recollect.jobs.following.webhook_delivery import WebhookSender
+from recollect.jobs.following.webhook_store import WebhookStore
 from recollect.jobs.queue.run_store import DeadLetter, RunStore
 
 _logger = logging.getLogger(__name__)
@@ -41,11 +43,16 @@ class Following:
         self._broker = broker
         self._context = context
         self._store = run_store
+        self._webhooks = WebhookStore(context.read_models.data)
+        self._sender = WebhookSender()
         self._runs = ConsumerRuns(context.log, context.read_models, run_store, context.stop)
 
     def consumers(self) -> Mapping[str, Consumer]:
         """Return all consumers by name."""
-        consumers = (consumer_of(projection) for projection in installed_projections().values())
+        consumers = [
+            *map(consumer_of, installed_projections().values()),
+            *map(self._sender.consumer, self._webhooks.webhooks().values()),
+        ]
         return {consumer.name: consumer for consumer in consumers}
 
     def send_due(self, head: Head) -> None:
@@ -101,7 +108,7 @@ class Following:
             self._send(consumer.name, namespace, delay_ms=delay_ms)
             return
         letter = DeadLetter(
-            id=f"{consumer.name.replace(' ', '-')}-{key[:12]}",
+            id=consumer.letter_id(key),
             queue=self._actor.queue_name,
             actor=self._actor.actor_name,
             arguments=(consumer.name, namespace, 1),
