@@ -10,6 +10,7 @@ import pytest
 from support.redis import RedisServer
 
 from recollect.events.envelope import now_us
+from recollect.jobs.following.cursor import Cursor
 from recollect.jobs.queue.broker import open_run_store
 from recollect.jobs.queue.run_store import (
     HEARTBEAT_SECONDS_MAX,
@@ -126,3 +127,16 @@ def test_the_state_of_a_namespace_is_the_last_one_of_each_job(records: RunStore)
     assert not later.is_idle(5, "cd" * 8, 9)
     assert not later.is_idle(6, "cd" * 8, 8)
     assert not later.is_idle(5, "00" * 8, 8)
+
+
+def test_a_cursor_is_stored_by_name_and_namespace_and_can_be_set_back_and_removed(records: RunStore) -> None:
+    assert records.cursor("follow crm", "n1") is None
+    cursors = {"n1": Cursor(position=7), "n2": Cursor(position=9, erasure_version=3, failures=2, retry_at_us=5)}
+    for key, cursor in cursors.items():
+        records.set_cursor("follow crm", key, cursor)
+    assert records.cursors("follow crm") == cursors
+    assert records.cursors("follow other") == {}
+    records.set_cursor("follow crm", "n1", Cursor(position=0))
+    assert records.cursor("follow crm", "n1") == Cursor(position=0)
+    records.set_cursor("follow crm", "n1", None)
+    assert list(records.cursors("follow crm")) == ["n2"]
