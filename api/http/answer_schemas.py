@@ -96,6 +96,10 @@ ANSWERS: dict[str, Any] = {
 }
 
 
+#: The answer of `list_events` with `follow=true`.
+_STREAM: dict[str, Any] = {"text/event-stream": {"schema": {}}}
+
+
 def add_answers(description: dict[str, Any]) -> None:
     """Add the schemas of the answers to an OpenAPI description."""
     adapters = [(name, "serialization", TypeAdapter[Any](kind)) for name, kind in ANSWERS.items()]
@@ -111,3 +115,5 @@ def add_answers(description: dict[str, Any]) -> None:
                 status: answer | {"content": {"application/json": {"schema": schema}}} if status < "300" else answer
                 for status, answer in operation["responses"].items()
             }
+            if operation["operationId"] == "list_events":
+                operation["responses"]["200"]["content"] |= _STREAM

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.jobs.following.feed import POLL_SECONDS, Feed
@@ -45,13 +45,20 @@ class MemoryFollowing:
         return follower.items(self.parts.job_context.stop)
 
 
+class _AsyncMemory(Protocol):
+    """The asynchronous form of a memory."""
+
+    @property
+    def memory(self) -> MemoryFollowing:
+        """Return the memory."""
+        ...
+
+
 class AsyncFollowing:
     """The same for asyncio."""
 
-    memory: MemoryFollowing
-
     async def follow(
-        self,
+        self: _AsyncMemory,
         namespace: str,
         *,
         cursor: str | None = None,

@@ -84,8 +84,10 @@ def memory_of(folder: Path, *, workers: bool = True) -> Recollect:
 
 
 def rows(folder: Path, statement: str) -> list[tuple[Any, ...]]:
+    """Return the rows of the example's database; none while it has no tables yet."""
     with closing(sqlite3.connect(folder / "own.db")) as database:
-        return database.execute(statement).fetchall()
+        tables = database.execute("SELECT 1 FROM sqlite_master").fetchall()
+        return database.execute(statement).fetchall() if len(tables) >= 2 else []
 
 
 def test_the_example_keeps_its_read_models_up_to_date_and_a_replay_makes_them_again(
@@ -96,20 +98,21 @@ def test_the_example_keeps_its_read_models_up_to_date_and_a_replay_makes_them_ag
     data = tmp_path / "data"
     with memory_of(data) as memory:
         memory.append("ann", message("I am so happy. I live in Porto.", name="Ann"))
-        eventually(lambda: (tmp_path / "own.db").exists() and ("Ann", "lives in", "Porto") in rows(tmp_path, contacts))
+        eventually(lambda: ("Ann", "lives in", "Porto") in rows(tmp_path, contacts))
         memory.append("ann", message("I moved to Graz, and I am tired.", name="Ann"))
         eventually(lambda: rows(tmp_path, contacts) == [("Ann", "lives in", "Graz")])
         eventually(lambda: rows(tmp_path, "SELECT mood FROM moods ORDER BY position") == [(1,), (-1,)])
         head = memory.parts.log.head("ann")
         assert run_job(memory.parts.job_context, "own contacts-csv", head, now_us()).error is None
     assert "Ann,lives in,Graz" in (tmp_path / "contacts.csv").read_text()
-    before = rows(tmp_path, "SELECT * FROM moods"), rows(tmp_path, "SELECT * FROM contacts")
+    moods = "SELECT * FROM moods"
+    before = rows(tmp_path, moods), rows(tmp_path, contacts)
     with closing(sqlite3.connect(tmp_path / "own.db")) as database, database:
         database.execute("DELETE FROM moods")
         database.execute("INSERT INTO contacts VALUES ('ann', 'x', 'nobody', 'is', 'false')")
     done = command("replay", data=data)
     assert (done.returncode, done.stdout.count("replayed")) == (0, 3), done.stdout
-    assert (rows(tmp_path, "SELECT * FROM moods"), rows(tmp_path, "SELECT * FROM contacts")) == before
+    assert (rows(tmp_path, moods), rows(tmp_path, contacts)) == before
 
 
 def test_a_projection_catches_up_with_what_was_there_and_goes_on_after_a_restart(
@@ -123,7 +126,8 @@ def test_a_projection_catches_up_with_what_was_there_and_goes_on_after_a_restart
     with memory_of(tmp_path) as memory:
         memory.append("a", message("one more"))
         eventually(lambda: len(seen()) == 251)
-    assert [version for _, version, _ in seen()] == list(range(1, 252))
+    # Workers may have appended events of their own before the last one.
+    assert [text for _, _, text in seen()] == [*(f"text {number}" for number in range(250)), "one more"]
 
 
 def test_a_projection_that_fails_is_parked_and_neither_memory_nor_other_namespaces_stop(
