@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -46,6 +47,8 @@ def follow(
     from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
 
     with open_cli_memory(context.obj) as memory, suppress(KeyboardInterrupt, BrokenPipeError):
+        # An exception may be lost in a callback of SQLite, where the interrupt comes at any time.
+        signal.signal(signal.SIGINT, lambda *_: memory.parts.job_context.stop.set())
         after = 0 if from_start else None
         items = memory.follow(namespace, cursor=cursor, after=after, types=types or (), knowledge=knowledge)
         open_audit(context.obj).record(command_entry("recollect follow", namespace, ("export",), count=None))

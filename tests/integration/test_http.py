@@ -342,6 +342,7 @@ def test_every_post_route_reads_json_whatever_its_content_type_says(
         "quarantine/page/review": b'{"decision": "approve"}',
         "settle": b'{"timeout_seconds": 60}',
         "compact": b'{"dry_run": true}',
+        "answers": b'{"text": "You love tea.", "cited": ["m1"]}',
         "readmit": b"{}",
         "erase": b'{"event_ids": ["m1"]}',
     }
@@ -356,9 +357,9 @@ def test_every_post_route_reads_json_whatever_its_content_type_says(
     # `replay` and `check` take no body, `import` lines of JSON, and a message has no end and no names.
     memories = {f"memories/{{memory_id}}/{change}" for change in ("pin", "unpin", "end", "separate")}
     review = "quarantine/{memory_id}/review"
-    others = {"events", "messages", "retrieve", "undo", "sessions/{session_id}/window", "erase", "readmit", "import"}
+    others = {"events", "messages", "retrieve", "undo", "answers", "erase", "readmit", "import"}
     work = {"settle", "compact", "replay", "check"}
-    assert posts == {*others, *work, review, *memories}
+    assert posts == {*others, *work, "sessions/{session_id}/window", review, *memories}
     for route, body in bodies.items():
         answer = http.post(f"{home}/{route}", content=body, headers=headers)
         assert answer.status_code in (200, 201), (route, answer.text)
