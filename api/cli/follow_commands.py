@@ -48,7 +48,8 @@ def follow(
 
     with open_cli_memory(context.obj) as memory, suppress(KeyboardInterrupt, BrokenPipeError):
         # An exception may be lost in a callback of SQLite, where the interrupt comes at any time.
-        signal.signal(signal.SIGINT, lambda *_: memory.parts.job_context.stop.set())
+        stop = memory.parts.job_context.stop
+        signal.signal(signal.SIGINT, lambda _number, _frame: stop.set())
         after = 0 if from_start else None
         items = memory.follow(namespace, cursor=cursor, after=after, types=types or (), knowledge=knowledge)
         open_audit(context.obj).record(command_entry("recollect follow", namespace, ("export",), count=None))
