@@ -324,17 +324,13 @@ def _knowledge(
 def _entities(
     snapshot: Snapshot, forgotten: Mapping[str, SpokenMessage], before: Sequence[SpokenMessage]
 ) -> dict[str, str]:
-    """Return the kind of the entities that forgotten messages alone name, by id."""
+    """Return the kind of the described entities that forgotten messages alone name, by id."""
     gone = "\n".join(it.text for it in forgotten.values()).casefold()
     if not gone:
         return {}
     kept = "\n".join(it.text for it in before if it.id not in forgotten).casefold()
     speakers = {it.speaker.casefold() for it in before}
-    names = {
-        item.id: item.line.removeprefix("**").partition("**")[0].casefold()
-        for item in snapshot.knowledge.items()
-        if item.kind == "entity"
-    }
+    names = {name: name.casefold() for name in snapshot.entities.described()}
     return {id: "entity" for id, name in names.items() if name in gone and name not in kept and name not in speakers}
 
 

@@ -211,6 +211,10 @@ class EntityQueries:
         ]
         return list(dict.fromkeys([*names, *roles]))
 
+    def described(self) -> list[str]:
+        """Return the names of the entities with a description, also of one that a relationship gave which ended."""
+        return fetch_values(self._connection, "SELECT name FROM entities WHERE description IS NOT NULL ORDER BY id")
+
     def type_evidence(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
         """Return the evidence for the types of entities by case-folded name and by type, in hundredths."""
         rows: dict[str, list[Any]] = {name: fetch_tuples(self._connection, _TYPE_EVIDENCE, (name,)) for name in names}

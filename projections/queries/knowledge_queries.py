@@ -12,6 +12,7 @@ import orjson
 from recollect.events.envelope import DAY_US
 from recollect.projections.queries.grouped_facts import subject_with_role
 from recollect.projections.queries.later_statements import LaterStatement, later_statements
+from recollect.projections.queries.page_queries import DESCRIBED_BY
 from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
 from recollect.projections.schema.time_to_live import TTL_DAYS
 from recollect.projections.text.statement_lines import fact_line, preference_line, relationship_line
@@ -30,15 +31,12 @@ SELECT id, subject, predicate, object, statement, statement_kind, confidence, st
     (SELECT name FROM entities WHERE id = group_id) AS name
 FROM current_facts JOIN entity_groups USING (entity_id) WHERE status IN ('active', 'stale') ORDER BY key
 """
-# An entity that is described by a relationship that ended is left out: `Ann's boyfriend`.
-_ENTITIES = """
+# An entity that is described by a relationship that ended, or was forgotten, is left out: `Ann's boyfriend`.
+_OUTDATED_DESCRIPTION = DESCRIBED_BY.format(statuses="'superseded', 'ended', 'forgotten'")
+_ENTITIES = f"""
 SELECT id, name, type, description, aliases, last_seen_us, group_id
 FROM entities JOIN entity_groups ON entity_id = id
-WHERE description IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM relationships AS r JOIN entities AS source ON source.id = r.source_id
-    WHERE r.target_id = entities.id AND r.status IN ('superseded', 'ended')
-    AND entities.description = source.name || '''s ' || r.type
-) ORDER BY id
+WHERE description IS NOT NULL AND NOT {_OUTDATED_DESCRIPTION} ORDER BY id
 """
 _PREFERENCES = """
 SELECT id, subject, category, name, value, strength, status, pinned, standing, source_type, source_events, version,

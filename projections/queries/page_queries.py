@@ -24,9 +24,18 @@ _OBSERVATION_ID = """
 ))"""
 
 
+#: Whether the description of an entity comes from a relationship with one of the statuses, such as `Ann's boyfriend`.
+DESCRIBED_BY = """
+EXISTS (
+    SELECT 1 FROM relationships AS r JOIN entities AS source ON source.id = r.source_id
+    WHERE r.target_id = entities.id AND r.status IN ({statuses})
+    AND entities.description = source.name || '''s ' || r.type
+)"""
+# The description, unless the relationship that gave it is forgotten.
+_DESCRIPTION = "iif(" + DESCRIBED_BY.format(statuses="'forgotten'") + ", NULL, entities.description)"
 #: A forgotten entity is hidden until it is named again, and one that a forgotten memory named while nothing else does.
-READABLE_ENTITY = """
-((forgotten_version = 0 AND (spoken_count > 0 OR description IS NOT NULL)) OR (
+READABLE_ENTITY = f"""
+((forgotten_version = 0 AND (spoken_count > 0 OR {_DESCRIPTION} IS NOT NULL)) OR (
     forgotten_version = 0 AND NOT EXISTS (SELECT 1 FROM forgotten_entities WHERE entity_id = entities.id)
 ) OR EXISTS (SELECT 1 FROM mentions WHERE entity_id = entities.id AND version > forgotten_version) OR EXISTS (
     SELECT 1 FROM facts WHERE entity_id = entities.id AND version > forgotten_version AND status <> 'forgotten'
@@ -37,15 +46,15 @@ READABLE_ENTITY = """
 
 
 # Entities of a type, and those about which something is known; all while no names were extracted from messages.
-_KNOWN_ENTITY = """
-(entities.type <> 'other' OR spoken_count > 0 OR coalesce(description, importance, entities.metadata) IS NOT NULL
+_KNOWN_ENTITY = f"""
+(entities.type <> 'other' OR spoken_count > 0 OR coalesce({_DESCRIPTION}, importance, entities.metadata) IS NOT NULL
 OR NOT EXISTS (SELECT 1 FROM entity_evidence WHERE confidence < 100) OR EXISTS (
     SELECT 1 FROM facts JOIN entity_groups USING (entity_id)
     WHERE group_id = entities.id AND status NOT IN ('rejected', 'forgotten')
 ) OR EXISTS (SELECT 1 FROM relationships WHERE entities.id IN (source_id, target_id) AND status <> 'forgotten'))"""
 # The counts and times of an entity with those of its other names.
-_ENTITY_COLUMNS = """
-id, name, type, description, aliases, importance, metadata,
+_ENTITY_COLUMNS = f"""
+id, name, type, {_DESCRIPTION} AS description, aliases, importance, metadata,
 (SELECT min(e.first_seen_us) FROM entities AS e JOIN entity_groups ON entity_id = e.id WHERE group_id = entities.id)
     AS first_seen_us,
 (SELECT max(e.last_seen_us) FROM entities AS e JOIN entity_groups ON entity_id = e.id WHERE group_id = entities.id)

@@ -126,6 +126,31 @@ def test_a_name_takes_along_what_goes_on_with_other_names_after_the_pronoun(memo
     assert "lemon cake" in everything
 
 
+def test_a_person_who_is_no_longer_what_they_were_is_forgotten_with_the_description(memory: Recollect) -> None:
+    for text in ("My boyfriend Tom is a chef.", "Tom and I broke up.", "My boyfriend is Max now."):
+        memory.append("a", said(text))
+        memory.settle("a")
+    turn(memory, "Please forget everything about Tom.")
+    memory.settle("a")
+    everything = shown(memory)
+    assert "Tom" not in everything
+    assert "Max" in everything
+
+
+def test_the_description_of_a_person_goes_with_the_message_that_states_it(memory: Recollect) -> None:
+    memory.append("a", [said("My wife Carla is late.", id="wife"), said("Carla called at noon.")])
+    memory.settle("a")
+    assert "Ann's wife" in shown(memory)
+    forgotten = memory.forget("a", "wife")
+    assert "Ann's wife" not in shown(memory)
+    memory.undo("a", forgotten["event_id"])
+    assert "Ann's wife" in shown(memory)
+    memory.forget("a", "wife")
+    memory.append("a", said("My wife Carla is here."))
+    memory.settle("a")
+    assert "Ann's wife" in shown(memory)
+
+
 def test_a_pronoun_means_the_person_of_the_sentence_before(memory: Recollect) -> None:
     tell(memory)
     turn(memory, "Paul moved away. Please forget everything about him.")
