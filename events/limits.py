@@ -37,11 +37,14 @@ _NAMESPACE = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 
 
 @lru_cache(4_096)
-def check_namespace(namespace: str) -> str:
+def check_namespace(namespace: object) -> str:
     """Return `namespace` when it is a valid name; raise `InvalidNamespace` otherwise.
 
     A valid name has 1 to 200 ASCII letters, digits and ``. _ : @ -``. Dots alone are refused, since they name folders.
     """
+    if not isinstance(namespace, str):
+        kind = type(namespace).__name__
+        raise InvalidNamespace(f"give text, such as str(user_id), not {kind}", field="namespace")
     if not _NAMESPACE.fullmatch(namespace) or not namespace.strip("."):
         raise InvalidNamespace(
             "a namespace has 1 to 200 letters, digits and . _ : @ - and is not made of dots alone, "

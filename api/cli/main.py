@@ -29,6 +29,7 @@ from recollect.api.cli import (
     webhook_commands,
 )
 from recollect.api.cli.terminal import echo
+from recollect.api.method_hints import meant_by
 from recollect.events.errors import NotSettled, ProjectionFailed, RecollectError
 
 
@@ -41,6 +42,13 @@ class _DataGroup(TyperGroup):
         # Only the option before the command reads the environment; otherwise the variable would override it.
         option.envvar, option.expose_value, option.callback = None, False, _set_data
         _add_option(self, option)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command of the arguments; of an unknown one, name what it means before what is spelled alike."""
+        meant = meant_by(args[0], self.commands) if args[0] not in self.commands else ""
+        if meant:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant}?")
+        return super().resolve_command(ctx, args)
 
 
 def _add_option(group: Any, option: Any) -> None:

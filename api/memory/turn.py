@@ -15,6 +15,7 @@ import uuid_utils
 
 from recollect.api.memory.chat_messages import chat_events
 from recollect.api.memory.memory_protocols import AsyncMemory, Recalled, SyncMemory
+from recollect.api.method_hints import MethodHints
 from recollect.api.retrieval.contract.options import ConversationOptions
 from recollect.events.errors import AccessDenied, Conflict, InvalidInput, TooManyRequests, short_text
 
@@ -224,7 +225,7 @@ class AsyncTurn(TurnState):
             yield chunk
 
 
-class Turns:
+class Turns(MethodHints):
     """The method `turn` of a memory whose methods are called directly."""
 
     def turn(
@@ -274,7 +275,7 @@ class Turns:
         )
 
 
-class AsyncTurns:
+class AsyncTurns(MethodHints):
     """The method `turn` of a memory whose methods are awaited."""
 
     def turn(

@@ -80,7 +80,7 @@ Moment = Annotated[AwareDatetime, BeforeValidator(_only_text_or_datetime)]
 def _only_known_zone(name: str) -> str:
     """Refuse a name that the tz database does not have."""
     if zone_named(name) is None:
-        raise ValueError("is no time zone; give a name such as Europe/Berlin")
+        raise ValueError("is not a time zone; give a name such as Europe/Berlin")
     return name
 
 

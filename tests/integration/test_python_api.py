@@ -14,11 +14,11 @@ import pytest
 from support.embedders import HashingEmbedder
 from support.events import message
 
-from recollect import AsyncRecollect, Recollect
+from recollect import AsyncClient, AsyncRecollect, Client, Recollect
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.settings import Settings, load_settings
 from recollect.events.catalogue import Message, MessageAdded
-from recollect.events.errors import InvalidInput
+from recollect.events.errors import InvalidInput, InvalidNamespace
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.vectors import Vectors
 
@@ -156,6 +156,26 @@ def test_a_list_that_does_not_exist_is_refused_with_the_names_of_those_that_do(t
         pytest.raises(InvalidInput, match="'memories'.*episodes.*facts.*preferences"),
     ):
         memory.list("ann", "memories")
+
+
+@pytest.mark.parametrize("owner", [Recollect, AsyncRecollect, Client, AsyncClient])
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("search", "retrieve"), ("add_memory", "add"), ("get_all", "list"), ("delete", "forget or erase")],
+)
+def test_a_method_of_another_library_is_answered_with_ours(owner: type[Recollect], name: str, meant: str) -> None:
+    memory = owner.__new__(owner)
+    with pytest.raises(AttributeError, match=f"has no attribute {name!r}; did you mean {meant}\\?"):
+        getattr(memory, name)
+    assert not hasattr(memory, "__deepcopy__")
+
+
+def test_a_number_is_not_a_namespace(tmp_path: Path) -> None:
+    wrong: Any = 42
+    with Recollect(settings=settings(tmp_path), workers=False) as memory:
+        for call in (lambda: memory.add(wrong, "I love tea"), lambda: memory.retrieve(wrong, "tea")):
+            with pytest.raises(InvalidNamespace, match=r"give text, such as str\(user_id\), not int"):
+                call()
 
 
 def test_importing_the_package_loads_no_model_library() -> None:
