@@ -60,6 +60,8 @@ _OTHER_NAMES = {
     "date": ("occurred_at",),
     "event_id": ("id",),
 }
+#: Names of the user whose memory it is, which other libraries have where ours have the namespace.
+_OWNER_NAMES = frozenset(("user_id", "user"))
 #: Names that a message lists when none is near; the largest payload has fewer.
 _NAMES_MAX = 30
 _NAME_CHARS_MAX = 80
@@ -96,14 +98,15 @@ def _hint(model: type[BaseModel], path: Sequence[str | int]) -> str:
     if owner is None or not path:
         return ""
     name, own = str(path[-1])[:_NAME_CHARS_MAX].casefold(), list(owner.model_fields)
+    owner_hint = "; the namespace says whose memory it is" if name in _OWNER_NAMES else ""
     meant = next((other for other in _OTHER_NAMES.get(name, ()) if other in own), None)
     meant = meant or next(iter(difflib.get_close_matches(name, own, n=1, cutoff=0.75)), None)
     if meant is not None:
-        return f"; did you mean {meant}?"
+        return f"{owner_hint}; did you mean {meant}?"
     for field, inner in _inner_models(owner):
         for other in (name, *_OTHER_NAMES.get(name, ())):
             if other in inner.model_fields:
-                return f"; did you mean {field}.{other}?"
+                return f"{owner_hint}; did you mean {field}.{other}?"
     return f"; there are {', '.join(own[:_NAMES_MAX])}"
 
 

@@ -77,6 +77,8 @@ def list_memories(
         page = memory.list(namespace, name, after=after, limit=limit, as_of=as_of, filters=selected)
     for item in page["items"]:
         echo(orjson.dumps(item).decode())
+    if not page["items"]:
+        echo(f"nothing in {name}; `recollect settle {namespace}` or a running server reads new messages", err=True)
     if page["next"] is not None:
         echo(f"more: --after {page['next']}", err=True)
 

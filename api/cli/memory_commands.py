@@ -105,6 +105,8 @@ def append(
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     body = sys.stdin.buffer.read() if event == "-" else event.encode(errors="surrogateescape")
+    if not body.lstrip().startswith(b"{"):
+        raise InvalidInput("give an event as a JSON object; a text is recorded by `recollect add`", field="event")
     from recollect.events.validation import drafts_from_json  # noqa: PLC0415
 
     drafts, expected_version = drafts_from_json(body)

@@ -89,6 +89,8 @@ def create_app(
         lifespan=lifespan,
         # `description_routes` has these routes, with a right.
         openapi_url=None,
+        # A path with a slash too many, or without an id, is answered with the routes that are meant.
+        redirect_slashes=False,
         generate_unique_id_function=operation_id,
         # Its spans have paths, and so the names of namespaces, and the texts of errors; ours have neither.
         telemetry={"tracing": False, "metrics": False, "logs": False},

@@ -33,6 +33,25 @@ def test_append_prints_versions_and_ids_and_marks_duplicates(tmp_path: Path) -> 
     assert recollect("append", "a", event, data=tmp_path).stdout == "1\te1\tduplicate\n"
 
 
+def test_a_text_to_append_and_an_empty_list_say_which_command_is_meant(tmp_path: Path) -> None:
+    refused = recollect("append", "a", "I love tea", data=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "`recollect add`" in refused.stderr
+    append(tmp_path, "a", "I love tea")
+    listed = recollect("list", "a", "facts", data=tmp_path)
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert "nothing in facts; `recollect settle a`" in listed.stderr
+
+
+@pytest.mark.parametrize(
+    ("guess", "meant"), [("search", "retrieve"), ("remember", "add"), ("delete", "forget or erase"), ("users", "stats")]
+)
+def test_a_command_of_another_memory_is_answered_with_ours(guess: str, meant: str) -> None:
+    refused = CliRunner().invoke(app, [guess, "ann", "tea"])
+    assert refused.exit_code == 2
+    assert f"Did you mean {meant}?" in refused.output
+
+
 def test_retrieve_prints_the_context_or_json(tmp_path: Path) -> None:
     append(tmp_path, "a", "the password is swordfish")
     plain = recollect("retrieve", "a", "which password?", data=tmp_path)

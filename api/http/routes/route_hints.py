@@ -11,6 +11,7 @@ _ADD = f"POST {_NAMESPACE}/messages"
 _SEARCH = f"POST {_NAMESPACE}/retrieve"
 _LIST = f"GET {_NAMESPACE}/facts"
 _MEMORY = f"GET, PATCH or DELETE {_NAMESPACE}/memories/{{memory_id}}"
+_ERASE = f"DELETE {_NAMESPACE}?confirm={{namespace}}"
 #: Paths of other memory services and first guesses, without a version and an id, with our routes.
 _OTHER_PATHS = {
     "add": (_ADD,),
@@ -24,8 +25,15 @@ _OTHER_PATHS = {
     "get_all": (_LIST,),
     "users": (f"GET {_NAMESPACE}/entities", "GET /v1/namespaces"),
     "threads": (f"GET {_NAMESPACE}/sessions",),
-    "reset": (f"DELETE {_NAMESPACE}?confirm={{namespace}}",),
+    "forget": (_MEMORY,),
+    "delete": (_MEMORY,),
+    "reset": (_ERASE,),
+    "delete_all": (_ERASE,),
 }
+#: Lists whose items have ids of memories.
+_ITEMS = frozenset(
+    ("memory", "memories", "messages", "episodes", "facts", "preferences", "procedures", "relationships")
+)
 _VERSION = re.compile(r"v\d{1,2}|api")
 #: Parts of a path, characters of each, and routes that are named.
 _PARTS_MAX = 8
@@ -49,7 +57,7 @@ def _named(path: str, routes: Sequence[tuple[str, str]]) -> str:
     """Return the routes of a path, from the last of its parts that names some; empty when none does."""
     parts = [part[:_PART_CHARS_MAX].casefold() for part in path.split("/")[: _PARTS_MAX + 1]]
     parts = [part for part in parts if part and not _VERSION.fullmatch(part)]
-    if len(parts) == 2 and parts[0] in ("memories", "facts", "memory") and parts[1] not in _OTHER_PATHS:
+    if len(parts) > 1 and parts[-2] in _ITEMS and parts[-1] not in _OTHER_PATHS:
         return _MEMORY
     by_name: dict[str, list[str]] = {}
     for method, template in routes:
