@@ -99,6 +99,8 @@ class MemoryErasing:
             return cast("ErasurePreview", preview)
         receipt = eraser.erase(namespace, scope, names, reason=reason, requested_by=requested_by)
         if self.parts.workers is None:
+            # Without it, the extraction waits for a model that no worker loads until its time is over.
+            self.parts.vectors.embedder.start()
             for job in LIVE_JOBS.values():
                 job.work(self.parts.job_context, namespace, now_us())
         return cast("Receipt", receipt)

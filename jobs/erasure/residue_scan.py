@@ -70,11 +70,13 @@ def _target(
 
 
 def _kept_windows(log: EventLog, namespace: str, hits: Iterable[bytes]) -> set[bytes]:
-    """Return the windows that kept events of the namespace have."""
+    """Return the windows that kept events of the namespace have, in their payloads or ids."""
     missing, kept = set(hits), set[bytes]()
     for event in chain.from_iterable(each_page(log.read, namespace)):
         if not missing or event.version > _KEPT_EVENTS_MAX:
             break
-        kept |= {window for window in missing if window in event.payload}
+        # An erased extraction has the ids of its other sources.
+        text = event.payload + event.id.encode()
+        kept |= {window for window in missing if window in text}
         missing -= kept
     return kept

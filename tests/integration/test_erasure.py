@@ -232,6 +232,27 @@ def test_a_text_that_a_file_still_has_is_a_residue_unless_a_kept_message_has_the
     assert lock["windows_in_kept_events"] > 0
 
 
+def test_the_id_of_a_kept_message_in_an_erased_extraction_is_no_residue(tmp_path: Path) -> None:
+    ids = ("message-of-the-first-session-1", "message-of-the-second-session-2")
+    with opened(tmp_path) as memory:
+        for text, id in zip(("I live in Porto.", "I moved to Graz."), ids, strict=True):
+            memory.append("a", message(text, id=id, session_id=id))
+            memory.settle("a")
+        own, shared = scans_of(memory.erase("a", session_id=ids[0]))
+    assert (own["residue_hits"], shared["residue_hits"]) == (0, 0)
+    assert own["windows_in_kept_events"] > 0
+
+
+def test_an_erasure_without_workers_loads_the_model_and_extracts_again(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.append("a", [message("I live in Porto.", id="m1"), message("I work at Helio.", id="m2", name="Ann")])
+        memory.settle("a")
+    with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
+        memory.erase("a", event_ids=["m1"])
+        assert memory.parts.vectors.embedder.wait_ready(0)
+        assert [fact["object"] for fact in memory.facts("a")["items"]] == ["Helio"]
+
+
 def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         live(memory, "a", talk("a", canaries=[]))
