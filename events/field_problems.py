@@ -61,7 +61,7 @@ _OTHER_NAMES = {
     "event_id": ("id",),
 }
 #: Names of the user whose memory it is, which other libraries have where ours have the namespace.
-_OWNER_NAMES = frozenset(("user_id", "user"))
+OWNER_NAMES = frozenset(("user_id", "user"))
 #: Names that a message lists when none is near; the largest payload has fewer.
 _NAMES_MAX = 30
 _NAME_CHARS_MAX = 80
@@ -98,7 +98,7 @@ def _hint(model: type[BaseModel], path: Sequence[str | int]) -> str:
     if owner is None or not path:
         return ""
     name, own = str(path[-1])[:_NAME_CHARS_MAX].casefold(), list(owner.model_fields)
-    owner_hint = "; the namespace says whose memory it is" if name in _OWNER_NAMES else ""
+    owner_hint = "; the namespace says whose memory it is" if name in OWNER_NAMES else ""
     meant = next((other for other in _OTHER_NAMES.get(name, ()) if other in own), None)
     meant = meant or next(iter(difflib.get_close_matches(name, own, n=1, cutoff=0.75)), None)
     if meant is not None:

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
+from recollect.events.errors import InvalidInput
+from recollect.events.limits import check_namespace
+
 
 class Scope(NamedTuple):
     """The namespace, the session and the user's name of requests; None: that of the wrapped client."""
@@ -33,12 +36,23 @@ def conversation(namespace: str, session: str | None = None, user_name: str | No
         namespace: whose memory it is.
         session: the conversation; that of the wrapped client when None.
         user_name: the name of the user; that of the wrapped client when None.
+
+    Raises:
+        InvalidInput: the session is not a text. InvalidNamespace: the name, such as None for a user who is not known.
     """
+    check_namespace(namespace)
+    check_session(session)
     token = _SCOPE.set(Scope(namespace, session, user_name))
     try:
         yield
     finally:
         _SCOPE.reset(token)
+
+
+def check_session(session: object) -> None:
+    """Refuse a session that no message could be recorded in, such as the number of a chat."""
+    if not isinstance(session, str | None):
+        raise InvalidInput(f"give text, such as str(chat_id), not {type(session).__name__}", field="session")
 
 
 def running_scope() -> Scope:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import atexit
 import threading
 from pathlib import Path
-from typing import Any, TypeVar, Unpack, cast
+from typing import Any, TypeVar, Unpack, cast, get_args
 
+from recollect.api.integrations.conversation_scope import check_session
 from recollect.api.integrations.limited_calls import FIRST_WAIT_SECONDS, WAIT_SECONDS, LimitedCalls
 from recollect.api.integrations.model_exchange import ExchangeSettings, ModelExchanges, new_session
 from recollect.api.integrations.model_request import Placement
@@ -64,8 +65,8 @@ def wrap(
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=800``.
 
     Raises:
-        InvalidInput: the client is not one of OpenAI, the memory does not fit it, an option is wrong, or the time-out
-            is not over 0.
+        InvalidInput: the client is not one of OpenAI, the memory does not fit it, an argument or an option is wrong,
+            or the time-out is not over 0.
             InvalidNamespace: the name.
         StorageError: the data folder cannot be opened.
     """
@@ -73,6 +74,9 @@ def wrap(
     if not hasattr(client, "with_options") or not hasattr(http_client, "send"):
         raise InvalidInput("give an OpenAI or AsyncOpenAI of the openai package", field="client")
     check_options(options, _ARGUMENTS)
+    check_session(session)
+    if placement not in get_args(Placement):
+        raise InvalidInput(f"give one of {', '.join(get_args(Placement))}", field="placement")
     settings = ExchangeSettings(
         namespace=None if namespace is None else check_namespace(namespace),
         session=session or new_session(),

@@ -116,6 +116,8 @@ class Recollect(
         schedule: bool | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
+        if "://" in str(data):
+            raise InvalidInput("give a folder; a server is reached by recollect.Client", field="data")
         if settings is None:
             settings = load_settings() if data is None else load_settings(data=Path(data))
         elif data is not None:

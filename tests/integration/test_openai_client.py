@@ -366,10 +366,30 @@ def test_a_wrong_option_is_refused_when_the_client_is_wrapped(server: OpenAiServ
     for wrong, message in (
         ({"namespac": "ann"}, "namespac: there is no such option; did you mean namespace?"),
         ({"usr_name": "Ann"}, "usr_name: there is no such option; did you mean user_name?"),
+        ({"user_id": "ann"}, "user_id: there is no such option; did you mean namespace?"),
+        ({"top_k": 3}, "top_k: there is no such field; did you mean limit?"),
+        ({"query": "x"}, "query: there is no such option"),
         ({"limit": 0}, "limit: "),
+        ({"placement": "top"}, "placement: give one of before_last_message, system"),
+        ({"session": 7}, "session: give text, such as str(chat_id), not int"),
     ):
         with pytest.raises(InvalidInput, match=re.escape(message)):
             client(server, memory, **wrong)
+
+
+def test_an_unknown_user_or_the_number_of_a_chat_is_refused_where_the_conversation_begins() -> None:
+    for namespace, session, message in (
+        (None, "s1", "str(user_id), not NoneType"),
+        ("ann", 7, "str(chat_id), not int"),
+    ):
+        wrong: Any = namespace, session
+        with pytest.raises(InvalidInput, match=re.escape(message)), recollect.conversation(*wrong):
+            pass
+
+
+def test_an_address_is_not_a_folder() -> None:
+    with pytest.raises(InvalidInput, match=r"data: give a folder; a server is reached by recollect\.Client"):
+        Recollect("http://127.0.0.1:8787")
 
 
 def test_the_first_call_of_a_memory_that_was_just_opened_may_take_longer() -> None:

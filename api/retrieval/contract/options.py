@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 from recollect.api.as_of import AsOf
 from recollect.api.retrieval.contract.request import Format, Kind, Mode, Ranking, RetrieveRequest
 from recollect.events.errors import InvalidInput
+from recollect.events.field_problems import OWNER_NAMES
 
 #: A value of metadata, or several values to match any of.
 _MetadataOption = str | int | float | bool | Sequence[str | int | float | bool | None] | None
@@ -75,6 +76,7 @@ def check_options(options: Mapping[str, Any], others: Collection[str]) -> None:
     """
     names = AppendOptions.__annotations__.keys()
     for name in options.keys() - names:
-        near = get_close_matches(name, [*names, *others], n=1)
-        raise InvalidInput(f"there is no such option{f'; did you mean {near[0]}?' if near else ''}", field=name)
+        near = ["namespace"] if name in OWNER_NAMES else get_close_matches(name, [*names, *others], n=1)
+        if near or name in RetrieveRequest.model_fields:
+            raise InvalidInput(f"there is no such option{f'; did you mean {near[0]}?' if near else ''}", field=name)
     RetrieveRequest.checked({"query": "", **{name: options[name] for name in options if name != "wait"}})
