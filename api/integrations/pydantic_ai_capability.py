@@ -13,10 +13,12 @@ from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_core import to_json
 
+from recollect.api.integrations.conversation_scope import check_session
 from recollect.api.integrations.threaded_memory import asynchronous
 from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
 from recollect.api.memory.turn import AsyncTurn, TurnFields
 from recollect.api.retrieval.contract.options import ConversationOptions, check_options
+from recollect.events.limits import check_namespace
 
 #: A text, or a function of the run that returns it, such as ``lambda ctx: ctx.deps.user_id``.
 OfRun = str | Callable[[RunContext[Any]], str]
@@ -39,7 +41,7 @@ class MemoryCapability(AbstractCapability[Any]):
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=800``.
 
     Raises:
-        InvalidInput: an option is wrong.
+        InvalidInput: an option or the session is wrong. InvalidNamespace: the name.
     """
 
     def __init__(
@@ -55,6 +57,10 @@ class MemoryCapability(AbstractCapability[Any]):
         **options: Unpack[ConversationOptions],
     ) -> None:
         check_options(options, ("namespace", "session", "tools", "user_name", "assistant_name", "metadata"))
+        if not callable(namespace):
+            check_namespace(namespace)
+        if not callable(session):
+            check_session(session)
         self._memory = asynchronous(memory)
         self._namespace = namespace
         self._session = session

@@ -14,7 +14,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from recollect import AsyncRecollect, MemoryCapability, Recollect
 from recollect.api.settings import load_settings
-from recollect.events.errors import StorageError
+from recollect.events.errors import InvalidInput, StorageError
 
 QUESTION = "Where is the red sofa from?"
 
@@ -107,6 +107,13 @@ async def test_outputs_of_other_types_and_streams_are_recorded(memory: Recollect
     async with agent.run_stream([QUESTION, "Tell me."], deps="cem") as stream:
         assert await stream.get_output() == "From Porto."
     assert recorded(memory, "cem") == [("user", f"{QUESTION}\nTell me."), ("assistant", "From Porto.")]
+
+
+def test_a_number_of_a_user_or_a_chat_is_refused_before_a_run(memory: Recollect) -> None:
+    numbers: tuple[dict[str, Any], ...] = ({"namespace": 42}, {"namespace": "ann", "session": 7})
+    for wrong in numbers:
+        with pytest.raises(InvalidInput, match="give text, such as str"):
+            MemoryCapability(memory, **wrong)
 
 
 async def test_without_its_memory_an_agent_goes_on() -> None:
