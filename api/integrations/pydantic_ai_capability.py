@@ -105,7 +105,9 @@ class MemoryCapability(AbstractCapability[Any]):
         """Return the function that returns the context."""
 
         def recalled(_: RunContext[Any]) -> str | None:
-            return (self._turn.context if self._turn is not None else "") or None
+            # A graph that is driven by hand may ask for instructions outside the turn.
+            retrieval = None if self._turn is None else self._turn.retrieval
+            return None if retrieval is None else retrieval.context or None
 
         return recalled
 

@@ -94,6 +94,8 @@ class TurnState:
     @property
     def context(self) -> str:
         """The text for the prompt, fenced as data; empty when nothing is remembered, or the memory failed."""
+        if self.retrieval is None and self.error is None and not self.recorded:
+            raise InvalidInput("begin the turn by `with memory.turn(…) as turn`", field="turn")
         return "" if self.retrieval is None else self.retrieval.context
 
     @property

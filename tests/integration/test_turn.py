@@ -123,6 +123,13 @@ def test_what_the_caller_does_wrong_is_raised(memory: Recollect) -> None:
         turn.reply = completion
 
 
+def test_a_turn_without_its_block_says_so_before_it_is_lost(memory: Recollect) -> None:
+    turn = memory.turn("ann", "s1", "I love tea")
+    with pytest.raises(InvalidInput, match="with memory.turn"):
+        _ = turn.context
+    assert "recorded=0" in repr(turn)
+
+
 async def test_the_async_turn_does_the_same(memory: Recollect) -> None:
     twin = AsyncRecollect.over(memory)
     async with twin.turn("ann", "s1", "The red sofa is from Porto.") as turn:
