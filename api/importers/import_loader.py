@@ -11,6 +11,7 @@ from recollect.api.importers.imported_records import (
     ExactEvent,
     Failed,
     ImportedConversation,
+    ImportedEnding,
     ImportedEvent,
     ImportReport,
     Record,
@@ -99,6 +100,11 @@ class _Loader:
             self.report.seen += record.count
             self.report.skip(record.reason, record.count)
             return True
+        if isinstance(record, ImportedEnding):
+            ending = self._ending(record)
+            if ending is None:
+                return True
+            record = ending
         self.report.seen += 1
         if isinstance(record, Failed):
             self.report.fail(record)
@@ -160,6 +166,16 @@ class _Loader:
         session = screen(self._session_draft(conversation), policies)
         self._session = conversation.id
         return [session, *drafts], namespace
+
+    def _ending(self, record: ImportedEnding) -> ImportedEvent | None:
+        """Return the event that ends a memory of an earlier import; None when the log has no such memory."""
+        memory_id = imported_id(self._options.format, short_hash(record.key))
+        if self._log is None or self._log.find(self._options.namespace or "", memory_id) is None:
+            return None
+        payload = {"memory_id": memory_id, "ended_at": record.ended_at}
+        return ImportedEvent(
+            key=f"{record.key}:ended", fields={"type": "memory.ended", "payload": payload}, where=record.where
+        )
 
     def _draft(self, record: ImportedEvent) -> EventDraft:
         """Return the event of a record with its id, session and label."""

@@ -28,7 +28,7 @@ def preview_line(event: EventDraft) -> str | None:
 def _statement(event_type: str, payload: Mapping[str, Any]) -> str | None:
     match event_type:
         case "fact.stated":
-            return fact_line(payload["subject"], payload["predicate"], payload["object"])
+            return payload.get("statement") or fact_line(payload["subject"], payload["predicate"], payload["object"])
         case "fact.corrected":
             return f"corrected: {fact_line(payload['subject'], payload['predicate'], payload['object'])}"
         case "preference.stated":

@@ -48,6 +48,17 @@ class ImportedEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedEnding:
+    """The end of a memory that an earlier import stated, such as a task that is ticked now."""
+
+    #: The key of the event that stated it; it has no end when the log has no such event.
+    key: str
+    where: str
+    #: None: the time of the import.
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExactEvent:
     """An event of an export of Recollect, with its own id and namespace."""
 
@@ -73,7 +84,7 @@ class Failed:
     reason: str
 
 
-Record = ImportedEvent | ExactEvent | Skipped | Failed
+Record = ImportedEvent | ImportedEnding | ExactEvent | Skipped | Failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.api.importers.imported_records import IMPORTED_CONFIDENCE
 from recollect.events.limits import NAME_CHARS_MAX
@@ -43,6 +43,11 @@ _STATES = {
     "Cancelled": ("-", "CANCELED", "CANCELLED"),
 }
 _TASKS = {sign: state for state, signs in _STATES.items() for sign in signs}
+#: A line of a task, as `bullet_text` returns it.
+_TASK_LINE = re.compile(rf"^(?P<state>{'|'.join(_STATES)}): (?P<text>\S.*)$", re.DOTALL)
+_ENDED_STATES = ("Done", "Cancelled")
+#: The day that the plugin Tasks of Obsidian writes behind a task when it is ticked or cancelled.
+_TICKED_ON = re.compile(r"\s{0,4}[✅❌]\ufe0f? ?(?P<day>\d{4}-\d{2}-\d{2})")
 _USER = re.compile(r"^(?:the )?user(?P<own>['’]s)?(?![\w'’-])(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
 _POSSESSIVE = re.compile(r"^(?P<key>[\w' -]{1,60}?) (?P<verb>is|are) (?P<value>\S.*)$", re.DOTALL)
 #: `Hates phone calls` below a heading of preferences.
@@ -78,6 +83,37 @@ def bullet_text(line: str) -> str | None:
     text = line[match.end() :].strip()
     task = _TASK.match(text)
     return text if task is None else f"{_TASKS[task['box'] or task['word']]}: {text[task.end() :].strip()}"
+
+
+class Task(NamedTuple):
+    """A task of a note."""
+
+    #: Its words, which are the same before and after it is ticked.
+    text: str
+    is_open: bool
+    #: The day on which it was ticked, in ISO 8601; None when the line has none.
+    ended_on: str | None
+
+
+def task_of(line: str) -> Task | None:
+    """Return the task of a line that `bullet_text` returned; None for another line, and for a task without words."""
+    match = _TASK_LINE.match(line)
+    if match is None:
+        return None
+    ticked = _TICKED_ON.search(match["text"])
+    text = plain_text(_TICKED_ON.sub("", match["text"]))
+    is_open = match["state"] not in _ENDED_STATES
+    return Task(text, is_open, None if ticked is None else ticked["day"]) if any(map(str.isalnum, text)) else None
+
+
+def task_fact(text: str, subject: str, *, topic: str | None = None) -> dict[str, Any]:
+    """Return the fact of an open task, whose sentence has the words of the questions for it.
+
+    Parameters:
+        topic: the headings of the task.
+    """
+    fact = _triple(subject, "needs to", f"{text} ({topic})" if topic else text)
+    return fact | {"type": "task", "statement": f"{fact['subject']} still has an open task to do: {fact['object']}"}
 
 
 def is_keyed(line: str) -> bool:

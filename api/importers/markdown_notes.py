@@ -9,7 +9,15 @@ from datetime import datetime
 from typing import Any
 
 from recollect.api.importers.imported_people import stated_people
-from recollect.api.importers.imported_records import ReadOptions, Record, Skipped, knowledge, short_hash
+from recollect.api.importers.imported_records import (
+    ImportedEnding,
+    ReadOptions,
+    Record,
+    Skipped,
+    as_moment,
+    knowledge,
+    short_hash,
+)
 from recollect.api.importers.imported_statements import (
     bullet_text,
     imported_fact,
@@ -18,6 +26,8 @@ from recollect.api.importers.imported_statements import (
     note,
     preference,
     statement,
+    task_fact,
+    task_of,
 )
 from recollect.events.errors import InvalidInput
 
@@ -44,6 +54,9 @@ _GENERAL = frozenset(
 )
 #: Headings of attributes of the user; below any other one, `Age: 9` may be about another person.
 _OF_USER = frozenset({"work", "work context", "personal", "personal context", "home", "health", "contact", "about me"})
+
+#: Headings of tasks that say nothing of them.
+_OF_TASKS = frozenset({"task", "tasks", "to do", "to-do", "todo", "todos", "open", "next", "next steps"})
 
 
 def note_lines(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -136,6 +149,26 @@ def topic_of(headings: tuple[str, ...]) -> str | None:
     return " / ".join(title for title in headings if title.casefold() not in _GENERAL) or None
 
 
+def note_task(
+    headings: tuple[str, ...], line: str, name: str, subject: str, occurred_at: datetime | None = None
+) -> Record | None:
+    """Return an open task as a fact of the type task, a ticked one as the end of that fact; None for another line.
+
+    Parameters:
+        name: the name of the note; within it, a task is known by its words.
+    """
+    task = task_of(line)
+    if task is None:
+        return None
+    key, where = f"{name}:task:{short_hash(task.text)}", f"{name}: {line[:60]}"
+    if not task.is_open:
+        return ImportedEnding(key=key, where=where, ended_at=as_moment(task.ended_on))
+    topics = tuple(title for title in headings if title.casefold() not in _OF_TASKS)
+    fact = task_fact(task.text, subject, topic=topic_of(topics))
+    stated = imported_fact(fact, stated_at=occurred_at)
+    return knowledge(key, "fact.stated", stated, where=where, occurred_at=occurred_at)
+
+
 def note_facts(text: str, options: ReadOptions, *, key: str, occurred_at: datetime | None = None) -> Iterator[Record]:
     """Yield the lines of a text as facts, preferences, persons and notes about the user, each named by its words.
 
@@ -146,6 +179,11 @@ def note_facts(text: str, options: ReadOptions, *, key: str, occurred_at: dateti
     for headings, line in note_lines(text):
         name = f"{key}:{short_hash(topic_of(headings) or '', line)}"
         where = f"{key}: {line[:60]}"
+        task = note_task(headings, line, key, options.subject, occurred_at)
+        if task is not None:
+            yield task
+            if not isinstance(task, ImportedEnding):
+                continue
         stated = _stated(headings, line, options.subject, occurred_at)
         if not stated:
             yield Skipped(reason="line without words")

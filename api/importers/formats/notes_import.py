@@ -1,7 +1,7 @@
 """Notes import: a folder of Markdown notes, of Obsidian or Logseq, or with the memory files of Kira and OpenClaw.
 
 Lines of MEMORY.md and USER.md become facts, preferences and notes, lines of daily notes observations of their day. Any
-other note becomes a document, whose text stays as it is, tasks and headings included.
+other note becomes a document, whose text stays as it is, tasks and headings included. Open tasks are facts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from recollect.api.importers.imported_records import (
     IMPORTED_CONFIDENCE,
     Failed,
     ImportedConversation,
+    ImportedEnding,
     ImportedEvent,
     ReadOptions,
     Record,
@@ -29,7 +30,14 @@ from recollect.api.importers.imported_records import (
     short_hash,
 )
 from recollect.api.importers.importer import Importer, Match
-from recollect.api.importers.markdown_notes import note_facts, note_lines, split_front_matter, split_title, topic_of
+from recollect.api.importers.markdown_notes import (
+    note_facts,
+    note_lines,
+    note_task,
+    split_front_matter,
+    split_title,
+    topic_of,
+)
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
 
@@ -98,11 +106,15 @@ def _note(files: SourceFiles, name: str, documents: Mapping[str, str], options: 
     if path.name in _CURATED:
         yield from note_facts(text, options, key=path.name)
     elif daily is not None and day is not None:
-        yield from _daily(text, name, day, slug=daily["slug"])
+        yield from _daily(text, name, day, options.subject, slug=daily["slug"])
     elif text.strip():
         links = dict.fromkeys(link["target"].strip() for link in _LINK.finditer(source))
         targets = [documents.get(target.casefold(), target) for target in [*links][:_LINKS_MAX]]
         yield from _document(fields, text.strip(), name, [target for target in targets if target != _id(name)])
+        for headings, line in note_lines(text):
+            task = note_task((path.stem, *headings), line, name, options.subject)
+            if task is not None:
+                yield task
     else:
         yield Skipped(reason="empty note")
 
@@ -156,8 +168,8 @@ def _names(value: object) -> list[str]:
     return [name for item in items[:_NAMES_MAX] if (name := as_name(as_text(item).strip("\"'#")))]
 
 
-def _daily(text: str, name: str, day: datetime, *, slug: str | None) -> Iterator[Record]:
-    """Yield the lines of a daily note, at the times that they or their headings name."""
+def _daily(text: str, name: str, day: datetime, subject: str, *, slug: str | None) -> Iterator[Record]:
+    """Yield the lines of a daily note, at the times that they or their headings name, and its tasks."""
     title = (slug or "").replace("-", " ") or day.date().isoformat()
     conversation = ImportedConversation(id=PurePosixPath(name).stem, title=title, started_at=day)
     for headings, line in note_lines(text):
@@ -175,6 +187,11 @@ def _daily(text: str, name: str, day: datetime, *, slug: str | None) -> Iterator
         if not any(map(str.isalnum, said)):
             yield Skipped(reason="line without words")
             continue
+        task = note_task(tuple(topics), line, name, subject, day + _NOON)
+        if task is not None:
+            yield task
+            if not isinstance(task, ImportedEnding):
+                continue
         yield ImportedEvent(
             key=f"{name}:{short_hash(topic or '', line)}",
             fields={
@@ -224,7 +241,7 @@ IMPORTERS = (
         name="markdown",
         files="a folder of notes, such as a vault of Obsidian or a graph of Logseq, or one note",
         content="daily notes (`YYYY-MM-DD.md`, `YYYY_MM_DD.md`) as observations, any other note as a document with its "
-        "folders, title, aliases, tags, headings, tasks and links",
+        "folders, title, aliases, tags, headings and links; open tasks of all of them as facts",
         match=_match_markdown,
         read=_read,
     ),

@@ -6,6 +6,7 @@ import pytest
 from support.exports import write_folder
 from support.imports import events, facts, run, stated
 
+from recollect import Recollect
 from recollect.api.importers.imported_people import stated_people
 from recollect.api.importers.imported_statements import preference, statement
 from recollect.api.settings import Settings
@@ -155,11 +156,14 @@ def test_notes_keep_their_names_tags_and_links_and_open_tasks_apart_from_done_on
     names = {payload["name"]: payload["aliases"] for payload in stated(settings_of_test, "entity.described")}
     assert names == {"Shop": ["The Mill"], "Ed Brown": ["Ed", "Eddie"]}
     assert [payload["text"] for payload in stated(settings_of_test, "observation.recorded")] == [
-        "To do: Call Ed",
         "Done: Ordered salt",
-        "To do: Pay",
         "Done: Sold",
-        "In progress: Write",
+    ]
+    tasks = [payload for payload in stated(settings_of_test, "fact.stated") if payload["type"] == "task"]
+    assert [(task["predicate"], task["object"]) for task in tasks] == [
+        ("needs to", "Call Ed"),
+        ("needs to", "Pay"),
+        ("needs to", "Write"),
     ]
     assert events(settings_of_test, "observation.recorded")[0].as_json()["occurred_at"] == "2026-02-12T12:00:00Z"
 
@@ -172,3 +176,37 @@ def test_the_same_notes_add_nothing_under_another_name_of_the_user(tmp_path: Pat
         "entity.described": 1, "fact.stated": 1, "preference.stated": 1, "relationship.stated": 1
     }  # fmt: skip
     assert run(path, settings_of_test, user="Kate").added == 0
+
+
+def test_open_tasks_are_recalled_until_a_later_import_has_them_ticked(
+    tmp_path: Path, settings_of_test: Settings
+) -> None:
+    notes = {
+        "2026-11-20.md": "- [ ] Call the council\n- [ ] Renew passport\n- [x] Ordered flour\n",
+        "Bakery.md": "# Bakery\n\n## Tasks\n\n- [ ] Find an oven\n    - [ ] Ask Ed\n",
+    }
+    path = write_folder(tmp_path / "vault", notes)
+    assert run(path, settings_of_test).imported["fact.stated"] == 4
+    (path / "2026-11-20.md").write_text(
+        "- [x] Call the council\n- [x] Renew passport ✅ 2026-11-28\n- [x] Ordered flour\n", encoding="utf-8"
+    )
+    (path / "Bakery.md").write_text(
+        "# Bakery\n\n- [-] Find an oven\n- [ ] Ask Ed\n- [x] Never open\n", encoding="utf-8"
+    )
+    assert run(path, settings_of_test, dry_run=True).imported["memory.ended"] == 3
+    again = run(path, settings_of_test)
+    assert again.imported == {"memory.ended": 3, "observation.recorded": 2, "document.added": 1}
+    assert run(path, settings_of_test).added == 0
+    with Recollect(settings=settings_of_test, workers=False) as memory:
+        tasks = memory.list("ann", "facts", filters={"type": "task"})["items"]
+        assert {task["object"]: task["status"] for task in tasks} == {
+            "Call the council": "ended",
+            "Renew passport": "ended",
+            "Find an oven (Bakery)": "ended",
+            "Ask Ed (Bakery)": "active",
+        }
+        ends = {task["object"]: task["valid_until"] for task in tasks}
+        assert ends["Renew passport"] == "2026-11-28T00:00:00Z"
+        context = memory.retrieve("ann", "What do I still have to do?").context
+        assert "open task to do: Ask Ed" in context
+        assert "council" not in context.partition("Relevant History")[0]
