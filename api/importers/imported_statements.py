@@ -43,6 +43,8 @@ _STATES = {
     "Cancelled": ("-", "CANCELED", "CANCELLED"),
 }
 _TASKS = {sign: state for state, signs in _STATES.items() for sign in signs}
+#: The predicate of an open task.
+TASK_PREDICATE = "needs to"
 #: A line of a task, as `bullet_text` returns it.
 _TASK_LINE = re.compile(rf"^(?P<state>{'|'.join(_STATES)}): (?P<text>\S.*)$", re.DOTALL)
 _ENDED_STATES = ("Done", "Cancelled")
@@ -112,7 +114,7 @@ def task_fact(text: str, subject: str, *, topic: str | None = None) -> dict[str,
     Parameters:
         topic: the headings of the task.
     """
-    fact = _triple(subject, "needs to", f"{text} ({topic})" if topic else text)
+    fact = _triple(subject, TASK_PREDICATE, f"{text} ({topic})" if topic else text)
     return fact | {"type": "task", "statement": f"{fact['subject']} still has an open task to do: {fact['object']}"}
 
 

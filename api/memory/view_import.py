@@ -27,7 +27,15 @@ from recollect.api.exporters.memory_view import (
     view_lines,
 )
 from recollect.api.importers.imported_records import Failed, ImportReport, short_hash
-from recollect.api.importers.imported_statements import imported_fact, is_keyed, keyed_statement, note, statement
+from recollect.api.importers.imported_statements import (
+    TASK_PREDICATE,
+    imported_fact,
+    is_keyed,
+    keyed_statement,
+    note,
+    statement,
+    task_fact,
+)
 from recollect.api.importers.source_files import SourceFiles
 from recollect.api.memory.memory_edits import edit_drafts, end_event, update_events
 from recollect.api.memory.recollect import Recollect
@@ -262,6 +270,9 @@ def _fact_event(line: ViewLine) -> dict[str, Any]:
     fact = {"subject": _subject(line), "predicate": line.key or "note", "object": line.text}
     if not values:
         return {"type": "fact.stated", "payload": imported_fact(fact)}
+    if values.get("type") == "task" and line.key == TASK_PREDICATE:
+        # The file has no statement, by whose words a task of a note is found.
+        fact = task_fact(line.text, fact["subject"])
     names = ("type", "layer", "source_type", "valid_from", "valid_until")
     given = {name: values.get(name) for name in names}
     fact |= given | {"confidence": _number(values.get("confidence")), "stated_at": values.get("created_at")}
