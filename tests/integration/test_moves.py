@@ -101,7 +101,6 @@ def test_kiras_files_make_facts_of_known_forms_and_notes_of_the_rest(tmp_path: P
             "10-02T12:00 Evening: Cooked dumplings with Hana",
             "10-02T14:30 Call with the insurance: They pay for the monitor",
             "10-02T14:30 Call with the insurance: Done: Ordered cables",
-            "10-02T14:30 Call with the insurance: To do: Call Mr Kovář about the premiere",
             "10-02T15:10 sent the invoice",
             "10-02T21:45 Vojta has a fever, 38.5",
             "10-03T12:00 Hana cried.",
