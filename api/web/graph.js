@@ -2,10 +2,14 @@
 
 /** Nodes that the map draws; the others of a cluster are one node. Layout and drawing take about a second then. */
 export const NODES_MAX = 1_500;
+/** Stated values that are drawn for each entity; more are one node, since they hide the entity and few have a name. */
+const VALUES_OF_NODE_MAX = 12;
 /** Pairs with common messages that are kept for each entity: more make a hairball. */
 const PAIRS_OF_NODE_MAX = 3;
 /** How strongly an edge pulls its ends into one cluster. */
 const STRENGTH = { relationship: 3, fact: 2, together: 1 };
+/** Steps of a path by what is stated that are shorter than one by a common message, which says little. */
+const TOGETHER_STEPS = 4;
 /** Sweeps over all nodes in which they choose a cluster; few graphs change after the sixth. */
 const SWEEPS_MAX = 10;
 
@@ -19,6 +23,7 @@ const SWEEPS_MAX = 10;
  * @property {number} degree
  * @property {number} cluster
  * @property {string[]} [members]  of a cluster node
+ * @property {string} [hub]  of a cluster node of stated values: the key of their entity
  *
  * @typedef {object} MapEdge
  * @property {number} a  index of a node
@@ -34,13 +39,14 @@ const SWEEPS_MAX = 10;
  * Return the graph of an answer of `/map`. Nodes and edges are in the order of the answer, so that the same answer
  * gives the same picture.
  * @param {any} answer
- * @param {{facts: boolean, together: boolean, ended: boolean, cluster: string | null, nodesMax?: number}} options
+ * @param {{facts: boolean, together: boolean, ended: boolean, cluster: string | null, hub?: string | null, nodesMax?: number}} options
+ *   cluster: the key of a node whose cluster is drawn alone; hub: of an entity whose stated values are all drawn
  * @returns {Graph}
  */
 export function buildGraph(answer, options) {
   const whole = connected(answer, options);
   assignClusters(whole);
-  return collapsed(whole, options.cluster, options.nodesMax ?? NODES_MAX);
+  return collapsed(whole, options, options.nodesMax ?? NODES_MAX);
 }
 
 function connected(answer, { facts, together, ended }) {
@@ -138,10 +144,28 @@ function assignClusters({ nodes, edges }) {
   });
 }
 
-/** Return the graph with at most `nodesMax` nodes: one cluster alone, or all with the rest as cluster nodes. */
-function collapsed({ nodes, edges }, openKey, nodesMax) {
+/** Return the stated values of each entity that has too many to draw, except of the one with the key `openKey`. */
+function foldedValues(nodes, edges, openKey) {
+  const values = new Map();
+  for (const { a, b } of edges) {
+    if (nodes[b].kind !== "value" || nodes[a].key === openKey) continue;
+    const of = values.get(a) ?? [];
+    of.push(b);
+    values.set(a, of);
+  }
+  return new Map([...values].filter(([, of]) => of.length > VALUES_OF_NODE_MAX));
+}
+
+/**
+ * Return the graph with at most `nodesMax` nodes, besides the cluster nodes: one cluster alone, or all with the rest as
+ * cluster nodes.
+ */
+function collapsed({ nodes, edges }, { cluster: openKey, hub: openHub = null }, nodesMax) {
   const open = openKey === null ? undefined : nodes.find((node) => node.key === openKey);
-  const eligible = nodes.map((node, at) => at).filter((at) => open === undefined || nodes[at].cluster === open.cluster);
+  const folded = foldedValues(nodes, edges, openHub);
+  const isFolded = new Set([...folded.values()].flat());
+  const eligible = nodes.map((node, at) => at)
+    .filter((at) => !isFolded.has(at) && (open === undefined || nodes[at].cluster === open.cluster));
   const kept = [];
   const place = new Map();
   for (const at of eligible.slice(0, nodesMax)) {
@@ -162,6 +186,15 @@ function collapsed({ nodes, edges }, openKey, nodesMax) {
       mentions: 0, degree: 0, cluster, members: members.map((at) => nodes[at].key),
     });
   }
+  for (const [hub, values] of folded) {
+    const entity = kept[place.get(hub)];
+    if (entity === undefined || entity.kind === "cluster") continue;
+    values.forEach((at) => place.set(at, kept.length));
+    kept.push({
+      key: `v${entity.key}`, label: `${values.length} facts of ${entity.label}`, kind: "cluster", type: "values",
+      mentions: 0, degree: 0, cluster: entity.cluster, members: values.map((at) => nodes[at].key), hub: entity.key,
+    });
+  }
   const drawn = new Set();
   const keptEdges = [];
   for (const edge of edges) {
@@ -171,7 +204,7 @@ function collapsed({ nodes, edges }, openKey, nodesMax) {
     const key = `${Math.min(a, b)} ${Math.max(a, b)}`;
     if (isCollapsed && drawn.has(key)) continue;
     drawn.add(key);
-    keptEdges.push({ ...edge, a, b });
+    keptEdges.push(kept[b].hub === undefined ? { ...edge, a, b } : { ...edge, a, b, label: "has", ended: false });
     kept[a].degree += 1;
     kept[b].degree += 1;
   }
@@ -182,7 +215,7 @@ function collapsed({ nodes, edges }, openKey, nodesMax) {
 
 /**
  * Return the shortest path between two nodes as edges with their direction, over edges that are valid, or over all
- * when these do not connect them; null when nothing does.
+ * when these do not connect them; null when nothing does. A common message counts as `TOGETHER_STEPS` stated steps.
  * @param {Graph} graph
  * @returns {{edge: number, from: number, to: number}[] | null}
  */
@@ -190,20 +223,25 @@ export function shortestPath(graph, start, end) {
   return search(graph, start, end, false) ?? search(graph, start, end, true);
 }
 
+/** Search by Dijkstra's method, with a list of the nodes at each distance. */
 function search({ adjacency, edges, nodes }, start, end, withEnded) {
   const from = new Array(nodes.length).fill(null);
-  const seen = new Uint8Array(nodes.length);
-  seen[start] = 1;
-  const queue = [start];
-  for (let at = 0; at < queue.length && !seen[end]; at += 1) {
-    for (const { node, edge } of adjacency[queue[at]]) {
-      if (seen[node] || (edges[edge].ended && !withEnded)) continue;
-      seen[node] = 1;
-      from[node] = { edge, from: queue[at], to: node };
-      queue.push(node);
+  const distances = new Array(nodes.length).fill(Infinity);
+  distances[start] = 0;
+  const queues = [[start]];
+  for (let distance = 0; distance < queues.length && distances[end] > distance; distance += 1) {
+    for (const at of queues[distance] ?? []) {
+      if (distances[at] < distance) continue;
+      for (const { node, edge } of adjacency[at]) {
+        const reached = distance + (edges[edge].kind === "together" ? TOGETHER_STEPS : 1);
+        if (reached >= distances[node] || (edges[edge].ended && !withEnded)) continue;
+        distances[node] = reached;
+        from[node] = { edge, from: at, to: node };
+        (queues[reached] ??= []).push(node);
+      }
     }
   }
-  if (!seen[end]) return null;
+  if (distances[end] === Infinity) return null;
   const path = [];
   for (let node = end; node !== start; node = from[node].from) path.unshift(from[node]);
   return path;

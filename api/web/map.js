@@ -31,6 +31,7 @@ const OUTLINES = {
   tool: (r) => cross(r * 1.15),
   concept: (r) => polygon(8, r * 1.05, Math.PI / 8),
   value: (r) => `M${-r} ${-r * 0.7}H${r}V${r * 0.7}H${-r}Z`,
+  values: (r) => `M${-r} ${-r * 0.7}H${r}V${r * 0.7}H${-r}Z`,
   cluster: (r) => polygon(12, r, 0),
 };
 
@@ -66,6 +67,7 @@ function typeClass(node) {
 
 function radiusOf(node) {
   if (node.kind === "value") return 5;
+  if (node.type === "values") return 9;
   return node.kind === "cluster" ? 16 : Math.min(15, 6 + 1.4 * Math.sqrt(node.mentions + node.degree));
 }
 
@@ -87,7 +89,7 @@ export function mounted() {
 }
 
 function createMap(content, state, answer) {
-  const options = { facts: true, together: true, ended: true, cluster: null };
+  const options = { facts: true, together: true, ended: true, cluster: null, hub: null };
   /** @type {import("./graph.js").Graph} */
   let graph;
   let positions;
@@ -107,7 +109,7 @@ function createMap(content, state, answer) {
   const details = h("section", { class: "details", "aria-label": "Pinned entity", hidden: true });
   const list = createNodeList({ hover, pin, clear: () => pin(-1) });
   const legend = h("ul", { class: "legend", "aria-label": "Types" });
-  const back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => open(null) }, "All clusters");
+  const back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => open({}) }, "Overview");
 
   const toggle = (name, text) => h("label", { class: "check" }, h("input", {
     type: "checkbox", checked: options[name], name, onchange: (event) => {
@@ -132,9 +134,10 @@ function createMap(content, state, answer) {
   });
   observer.observe(stage);
 
-  function open(key) {
-    options.cluster = key;
-    back.hidden = key === null;
+  /** Draw what a cluster node stands for; without one, the overview. */
+  function open({ cluster = null, hub = null }) {
+    Object.assign(options, { cluster, hub });
+    back.hidden = cluster === null && hub === null;
     draw();
   }
 
@@ -265,8 +268,9 @@ function createMap(content, state, answer) {
 
   /** Pin a node, open a cluster node, or unpin. */
   function pin(index) {
-    if (index >= 0 && graph.nodes[index].kind === "cluster") {
-      open(graph.nodes[index].members[0]);
+    const node = graph.nodes[index];
+    if (node?.kind === "cluster") {
+      open(node.hub === undefined ? { cluster: node.members[0] } : { cluster: options.cluster, hub: node.hub });
       return;
     }
     pinned = index === pinned ? -1 : index;
@@ -327,6 +331,7 @@ function createMap(content, state, answer) {
 
   function neighbourText(index) {
     const node = graph.nodes[index];
+    if (node.hub !== undefined) return `${node.label}: click to open`;
     const near = graph.adjacency[index].map(({ node: other, edge }) => {
       const { kind, label, ended } = graph.edges[edge];
       return `${kind === "together" ? "" : `${label} `}${graph.nodes[other].label}${ended ? " (ended)" : ""}`;
@@ -342,8 +347,10 @@ function createMap(content, state, answer) {
     if (details.hidden) return;
     const entries = graph.adjacency[pinned].map(({ node: other, edge }) => {
       const { kind, label, ended, a } = graph.edges[edge];
-      const words = kind === "together" ? "named together with" : a === pinned ? label : `is ${label} of`;
-      return h("li", { class: ended ? "ended" : null }, `${words} `, quoted(graph.nodes[other].label), ended ? " (ended)" : "");
+      const name = quoted(graph.nodes[other].label);
+      const words = kind === "together" ? ["named together with ", name]
+        : a === pinned ? [`${label} `, name] : [name, ` → ${label}`];
+      return h("li", { class: ended ? "ended" : null }, words, ended ? " (ended)" : "");
     });
     const parameters = new URLSearchParams({ subject: node.label });
     replace(details, h("h3", {}, quoted(node.label)), h("ul", {}, entries),
@@ -353,7 +360,7 @@ function createMap(content, state, answer) {
   function showLegend() {
     const types = new Map();
     graph.nodes.forEach((node) => types.set(node.type, [...(types.get(node.type) ?? []), node]));
-    const words = { value: "stated value", cluster: "more entities" };
+    const words = { value: "stated value", values: "more stated values", cluster: "more entities" };
     replace(legend, [...types].sort((a, b) => b[1].length - a[1].length).map(([type, nodes]) => h("li", {},
       svg("svg", { class: "swatch", viewBox: "-9 -9 18 18", width: 16, height: 16, "aria-hidden": "true" },
         svg("g", { class: `node ${typeClass(nodes[0])}` }, svg("path", { d: outline(nodes[0], 6) }))),
