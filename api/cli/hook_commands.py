@@ -147,20 +147,21 @@ def _read(path: Path) -> dict[str, Any]:
         content = None
     if not isinstance(content, dict):
         raise InvalidInput(
-            f"{path} is not plain JSON, so merge by hand what `recollect hook show` prints", field="agent"
+            f"{path} is not plain JSON, so merge, or remove, by hand what `recollect hook show` prints", field="agent"
         )
     return cast("dict[str, Any]", content)
 
 
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return both: lists are joined, objects merged; of two other values the old one stays."""
+    """Return both: lists are joined without repetitions, objects merged; of two other values the old one stays."""
     merged = dict(old)
     for key, value in new.items():
         present = old.get(key)
         if isinstance(value, dict) and isinstance(present, dict):
             merged[key] = _merged(cast("dict[str, Any]", present), cast("dict[str, Any]", value))
         elif isinstance(value, list) and isinstance(present, list):
-            merged[key] = [*cast("list[Any]", present), *cast("list[Any]", value)]
+            olds = cast("list[Any]", present)
+            merged[key] = [*olds, *(item for item in cast("list[Any]", value) if item not in olds)]
         elif present is None:
             merged[key] = value
     return merged

@@ -180,6 +180,7 @@ def test_an_agent_is_set_up_by_one_command_and_as_before_after_another(
         assert done.returncode == 0, done.stderr
     text = "".join(path.read_text() for path in home.rglob("*.json"))
     assert "carla" in text
+    assert text.count('"*"') == (agent == "kiro")
     assert "bert" not in text
     assert recollect("hook", "remove", agent, "--user", data=data).returncode == 0
     left = {path: orjson.loads(path.read_bytes()) for path in home.rglob("*") if path.is_file()}
@@ -195,7 +196,7 @@ def test_a_file_that_is_no_plain_json_is_left_alone(
     (tmp_path / "opencode.json").write_text('{"model": "x"} // mine')
     done = recollect("hook", "install", "opencode", "--namespace", "ann", data=data)
     assert done.returncode == 2
-    assert "merge by hand" in done.stderr
+    assert "merge, or remove, by hand" in done.stderr
     assert (tmp_path / "opencode.json").read_text() == '{"model": "x"} // mine'
 
 
