@@ -73,6 +73,11 @@ _MACHINE_PROPERTY = re.compile(
 _LOGSEQ = "logseq"
 #: Fields of front matter with the day of a note.
 _DATES = ("date", "created", "created_at")
+#: Fields that are read elsewhere, and those of the program; any other one, such as `birthday`, is a line of the text.
+_READ_FIELDS = frozenset(
+    (*_DATES, "title", "alias", "aliases", "tags", "tag", "id", "cssclass", "cssclasses", "publish")
+)
+_FIELD_CHARS_MAX = 500
 
 
 def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
@@ -145,13 +150,15 @@ def _document(fields: dict[str, Any], text: str, name: str, targets: list[str]) 
     metadata: dict[str, Any] = {"path": name}
     if tags := _names(fields.get("tags")):
         metadata["tags"] = ", ".join(tags)
-    payload: dict[str, Any] = {"document_id": _id(name), "title": title, "text": body, "metadata": metadata}
+    properties = [*_properties(fields)]
+    whole = "\n".join((*properties, "", body)) if properties else body
+    payload: dict[str, Any] = {"document_id": _id(name), "title": title, "text": whole, "metadata": metadata}
     if targets:
         payload["relations"] = [{"type": "mentions", "target": target} for target in targets]
     moments = (as_moment(fields.get(field)) for field in _DATES)
     occurred_at = next((moment for moment in moments if moment is not None), None)
     # An edited note is another event, which replaces the document.
-    key = f"{name}:{short_hash(title, text)}"
+    key = f"{name}:{short_hash(title, text, *properties)}"
     yield knowledge(key, "document.added", payload, where=name, occurred_at=occurred_at)
     if aliases:
         entity = {"name": own_title, "aliases": aliases, "confidence": IMPORTED_CONFIDENCE}
@@ -160,6 +167,14 @@ def _document(fields: dict[str, Any], text: str, name: str, targets: list[str]) 
 
 def _id(name: str) -> str:
     return f"note:{short_hash(name)}"
+
+
+def _properties(fields: dict[str, Any]) -> Iterator[str]:
+    """Yield the other fields of a note as lines: `birthday: 1988-02-09`."""
+    for name, value in [*fields.items()][:_FIELDS_MAX]:
+        text = ", ".join(map(as_text, as_list(value))) or as_text(value)
+        if text and name.casefold() not in _READ_FIELDS:
+            yield f"{name}: {text}"[:_FIELD_CHARS_MAX]
 
 
 def _names(value: object) -> list[str]:

@@ -139,7 +139,7 @@ def test_notes_keep_their_names_tags_and_links_and_open_tasks_apart_from_done_on
     notes = {
         "Shop.md": "---\naliases:\n  - The Mill\ntags: [work, flour]\ncreated: 2025-11-02\n---\n"
         "# Shop\n\nSee [[Ed Brown|the miller]] and [[Suppliers#Flour]].\n",
-        "pages/Ed Brown.md": "alias:: Ed, Eddie\n\n- Miller\n",
+        "pages/Ed Brown.md": "alias:: Ed, Eddie\nbirthday:: 1988-02-09\n\n- Miller\n",
         "journals/2026_02_12.md": "- TODO Call Ed\n- DONE Ordered salt\n  id:: 64\n- [ ] Pay\n- [x] Sold\n- [/] Write",
         "2026-13-45.md": "No day has this date.\n",
         "logseq/bak/old.md": "A copy.\n",
@@ -151,6 +151,7 @@ def test_notes_keep_their_names_tags_and_links_and_open_tasks_apart_from_done_on
     shop = documents["Shop (The Mill)"]
     assert shop["text"] == "See the miller and Suppliers."
     assert shop["metadata"]["tags"] == "work, flour"
+    assert documents["pages / Ed Brown (Ed, Eddie)"]["text"] == "birthday: 1988-02-09\n\n- Miller"
     ed = documents["pages / Ed Brown (Ed, Eddie)"]["document_id"]
     assert [relation["target"] for relation in shop["relations"]] == [ed, "Suppliers"]
     names = {payload["name"]: payload["aliases"] for payload in stated(settings_of_test, "entity.described")}
