@@ -84,7 +84,9 @@ def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Fi
         InvalidInput: there is no list or no filter of this name, or `after`, `limit` or the value of a filter is wrong.
     """
     if name not in LISTS:
-        raise InvalidInput(f"no list is called {name!r}; give one of {', '.join(LISTS)}", field="name")
+        reason = f"no list is called {name!r}; give one of {', '.join(LISTS)}"
+        types = "; tasks, decisions, problems and events are facts with the filter type, such as type=task"
+        raise InvalidInput(reason + types, field="name")
     limit = checked_limit(limit)
     definition = LISTS[name]
     selections = [selection for key, value in (filters or {}).items() for selection in _selections(name, key, value)]
