@@ -45,8 +45,8 @@ _STATES = {
 _TASKS = {sign: state for state, signs in _STATES.items() for sign in signs}
 #: The predicate of an open task.
 TASK_PREDICATE = "needs to"
-#: A line of a task, as `bullet_text` returns it.
-_TASK_LINE = re.compile(rf"^(?P<state>{'|'.join(_STATES)}): (?P<text>\S.*)$", re.DOTALL)
+#: A line of a task, as `bullet_text` returns it, or as a sentence begins.
+_TASK_LINE = re.compile(rf"^(?P<state>{'|'.join(_STATES)}|TODO): (?P<text>\S.*)$", re.DOTALL)
 _ENDED_STATES = ("Done", "Cancelled")
 #: The day that the plugin Tasks of Obsidian writes behind a task when it is ticked or cancelled.
 _TICKED_ON = re.compile(r"\s{0,4}[✅❌]\ufe0f? ?(?P<day>\d{4}-\d{2}-\d{2})")
@@ -98,7 +98,7 @@ class Task(NamedTuple):
 
 
 def task_of(line: str) -> Task | None:
-    """Return the task of a line that `bullet_text` returned; None for another line, and for a task without words."""
+    """Return the task of a line that `bullet_text` returned, or of `TODO: …`; None for one without words and others."""
     match = _TASK_LINE.match(line)
     if match is None:
         return None

@@ -6,9 +6,11 @@ short value is taken apart; any other sentence keeps its words.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
-from recollect.api.importers.imported_statements import imported_fact, liking, note, statement
+from recollect.api.importers.imported_statements import imported_fact, liking, note, statement, task_fact, task_of
+from recollect.api.importers.markdown_notes import note_lines, topic_of
 from recollect.events.intake.instructions import looks_like_instructions
 from recollect.projections.text.sentences import split_sentences
 
@@ -27,18 +29,24 @@ def noted_statements(text: str, note_id: str, subject: str, speaker: str) -> lis
     """
     if looks_like_instructions(text):
         return []
-    sentences = split_sentences(text)[:_SENTENCES_MAX]
+    # Lines are Markdown, whose bullets have their headings as topic.
+    lines = note_lines(text) if "\n" in text else (((), sentence.strip()) for sentence in split_sentences(text))
     origin = {"stated_by": speaker, "source_events": [note_id]}
-    return [event for sentence in sentences if (event := _statement(sentence.strip(), subject, origin)) is not None]
+    events = (_statement(line, subject, origin, topic_of(headings)) for headings, line in islice(lines, _SENTENCES_MAX))
+    return [event for event in events if event is not None]
 
 
-def _statement(sentence: str, subject: str, origin: dict[str, Any]) -> dict[str, Any] | None:
+def _statement(sentence: str, subject: str, origin: dict[str, Any], topic: str | None) -> dict[str, Any] | None:
+    task = task_of(sentence)
+    if task is not None and task.is_open:
+        fact = task_fact(task.text, subject, topic=topic)
+        return {"type": "fact.stated", "payload": imported_fact(fact, **origin)}
     preference = liking(sentence, subject)
     if preference is not None and _is_short(preference["key"]):
         return {"type": "preference.stated", "payload": preference | {"source_events": origin["source_events"]}}
-    fact = statement(sentence, subject)
+    fact = statement(sentence, subject, is_of_user=topic is None)
     if fact is None or fact["predicate"] == "did" or not _is_short(fact["object"]):
-        fact = note(sentence, subject)
+        fact = note(sentence, subject, topic=topic)
     return None if fact is None else {"type": "fact.stated", "payload": imported_fact(fact, **origin)}
 
 

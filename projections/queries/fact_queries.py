@@ -24,8 +24,17 @@ SELECT {_COLUMNS} FROM current_facts WHERE status <> 'rejected' AND (conflict_ke
     ))
 ))
 """
+# The facts of one value, and those that a correction replaced by one another, of which one has 20 at most: each step
+# reads the facts of the namespace.
 _EQUAL = f"""
-SELECT {_COLUMNS} FROM current_facts WHERE status <> 'rejected' AND conflict_key IS NULL AND topic = ?1 AND value = ?2
+WITH RECURSIVE corrected (id) AS (
+    SELECT id FROM facts WHERE topic = ?1 AND value = ?2 AND conflict_key IS NULL
+    UNION
+    SELECT other.id FROM corrected JOIN facts AS fact ON fact.id = corrected.id
+    JOIN facts AS other ON other.id = fact.superseded_by OR other.superseded_by = fact.id
+    LIMIT 20
+)
+SELECT {_COLUMNS} FROM current_facts WHERE status <> 'rejected' AND conflict_key IS NULL AND id IN corrected
 """
 _ORDER = " ORDER BY coalesce(valid_from_us, created_at_us), key LIMIT ?"
 _FIRST_STATED = "SELECT created_at_us FROM facts WHERE id = ?"

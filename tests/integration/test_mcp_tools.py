@@ -121,6 +121,18 @@ async def test_a_note_is_the_word_of_a_tool_whose_sentences_are_kept_as_they_are
     assert item.provenance == "tool"
 
 
+async def test_the_lines_of_a_note_in_markdown_have_their_headings_and_its_tasks_are_tasks(memory: Recollect) -> None:
+    text = "## Project: atlas\n- Language: Go\n- [ ] Move the billing service\n- [x] Choose a name"
+    await call(memory, "lines", "remember", text=text)
+    await call(memory, "lines", "remember", text="TODO: renew the certificate before Friday.")
+    assert [(fact["type"], fact["object"]) for fact in memory.facts("lines")["items"]] == [
+        ("fact", "Project: atlas: Language: Go"),
+        ("task", "Move the billing service (Project: atlas)"),
+        ("fact", "Project: atlas: Done: Choose a name"),
+        ("task", "renew the certificate before Friday"),
+    ]
+
+
 async def test_what_a_note_states_never_replaces_what_the_user_said_and_goes_with_the_note(memory: Recollect) -> None:
     def active() -> list[str]:
         return [fact["object"] for fact in memory.list("own", "facts", filters={"status": "active"})["items"]]
@@ -210,6 +222,22 @@ async def test_a_corrected_fact_supersedes_the_old_one_and_history_has_both(memo
         ]
         assert "I live in Porto" in entries[0]["source"]
         assert entries[0]["valid_to"]
+
+
+async def test_the_history_of_a_fact_with_many_values_has_what_a_correction_made_of_it(memory: Recollect) -> None:
+    fact_id = "many"
+    payload = {"subject": "Ann", "predicate": "is allergic to", "object": "penicillin"}
+    memory.append("many", {"type": "fact.stated", "id": fact_id, "payload": payload})
+    memory.append("many", {"type": "fact.stated", "payload": payload | {"object": "walnuts"}})
+    corrected = data_of(
+        await call(memory, "many", "correct", memory_id=fact_id, new_text="Ann is allergic to ibuprofen.")
+    )
+    for memory_id in (fact_id, corrected["memory_id"]):
+        entries = data_of(await call(memory, "many", "history", memory_id=memory_id))["entries"]
+        assert [(entry["text"], entry["status"]) for entry in entries] == [
+            ("Ann is allergic to penicillin", "superseded"),
+            ("Ann is allergic to ibuprofen", "active"),
+        ]
 
 
 async def test_what_a_person_said_is_not_rewritten(memory: Recollect) -> None:
