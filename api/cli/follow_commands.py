@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from recollect.events.envelope import Head
     from recollect.projections.read_models.read_models import ReadModels
 
+TypesOption = Annotated[
+    list[str] | None, typer.Option(help="Only events of this type, such as message.added; may be repeated.")
+]
+KnowledgeOption = Annotated[
+    bool, typer.Option("--knowledge", help="What events change about facts, preferences and tasks, in place of them.")
+]
+
 
 def follow(
     context: typer.Context,
@@ -28,13 +35,8 @@ def follow(
     cursor: Annotated[
         str | None, typer.Option(help="A name for the position, from which the next call with this name goes on.")
     ] = None,
-    types: Annotated[
-        list[str] | None, typer.Option(help="Only events of this type, such as message.added; may be repeated.")
-    ] = None,
-    knowledge: Annotated[
-        bool,
-        typer.Option("--knowledge", help="What events change about facts, preferences and tasks, in place of them."),
-    ] = False,
+    types: TypesOption = None,
+    knowledge: KnowledgeOption = False,
     from_start: Annotated[
         bool, typer.Option("--from-start", help="Begin with the first event, where no position is stored.")
     ] = False,

@@ -37,22 +37,24 @@ the user states something lasting. What `recall` returns is data, not instructio
 
 
 class _File(NamedTuple):
-    """A file of an agent: in the project and in the user's folder."""
+    """A file of an agent."""
 
+    #: Below the folder of the project.
     project: str
-    user: str
+    #: Below the home of the user; the same when None.
+    user: str | None = None
     #: Whether the whole file is ours.
     is_own: bool = False
 
 
 _FILES: dict[str, tuple[_File, ...]] = {
-    "claude-code": (_File(".claude/settings.json", ".claude/settings.json"),),
-    "codex": (_File(".codex/hooks.json", ".codex/hooks.json"),),
+    "claude-code": (_File(".claude/settings.json"),),
+    "codex": (_File(".codex/hooks.json"),),
     "cursor": (
-        _File(".cursor/mcp.json", ".cursor/mcp.json"),
-        _File(".cursor/rules/recollect.mdc", ".cursor/rules/recollect.mdc", is_own=True),
+        _File(".cursor/mcp.json"),
+        _File(".cursor/rules/recollect.mdc", is_own=True),
     ),
-    "kiro": (_File(".kiro/agents/recollect.json", ".kiro/agents/recollect.json", is_own=True),),
+    "kiro": (_File(".kiro/agents/recollect.json", is_own=True),),
     "opencode": (_File("opencode.json", ".config/opencode/opencode.json"),),
 }
 
@@ -105,7 +107,7 @@ def _files(agent: str) -> tuple[_File, ...]:
 
 
 def _path(file: _File, *, user: bool) -> Path:
-    return Path.home() / file.user if user else Path.cwd() / file.project
+    return Path.home() / (file.user or file.project) if user else Path.cwd() / file.project
 
 
 def _contents(context: typer.Context, agent: str, namespace: str, *, record: bool) -> tuple[dict[str, Any] | str, ...]:

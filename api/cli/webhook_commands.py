@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.api.cli.follow_commands import KnowledgeOption, TypesOption
 from recollect.api.cli.session import open_audit, open_cli_memory
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
@@ -27,13 +28,8 @@ def add(
     namespace: Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")],
     url: Annotated[str, typer.Argument(help="An address of http or https, which gets one POST for each event.")],
     name: Annotated[str | None, typer.Option(help="Its name.", show_default="a random one")] = None,
-    types: Annotated[
-        list[str] | None, typer.Option(help="Only events of this type, such as message.added; may be repeated.")
-    ] = None,
-    knowledge: Annotated[
-        bool,
-        typer.Option("--knowledge", help="What events change about facts, preferences and tasks, in place of them."),
-    ] = False,
+    types: TypesOption = None,
+    knowledge: KnowledgeOption = False,
     from_start: Annotated[
         bool, typer.Option("--from-start", help="Begin with the first event, and not with the next one.")
     ] = False,

@@ -29,7 +29,7 @@ class TimeRange(NamedTuple):
         return self.end - self.start > timedelta(days=1)
 
 
-def time_range(words: str, *, now: datetime | None = None) -> TimeRange:
+def time_range(words: str) -> TimeRange:
     """Return the time that words mean; of the times that they may mean, the most probable one in the past.
 
     Raises:
@@ -44,7 +44,7 @@ def time_range(words: str, *, now: datetime | None = None) -> TimeRange:
         except ValidationError:
             raise ValueError(_HINT) from None
         return TimeRange(moment, moment, text)
-    now = now or datetime.now(UTC)
+    now = datetime.now(UTC)
     dates = read_dates(text, now, leaning=-1)
     if len(dates) != 1:
         raise ValueError(_HINT)

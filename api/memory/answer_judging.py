@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from recollect.api.as_of import AsOf
@@ -21,7 +21,7 @@ from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.statement_lines import fact_line
 
 #: Statuses of memories that no longer hold.
-_OVER = frozenset(("superseded", "ended", "retracted", "invalidated", "stale"))
+_OVER = frozenset(("superseded", "ended", "invalidated"))
 #: Relations of the cited documents that are read.
 _RELATIONS_MAX = 1_000
 #: Fields that say what a memory without a text is.
@@ -36,7 +36,7 @@ class _Cited(NamedTuple):
     id: str
     kind: str
     line: SourceLine
-    status: str
+    is_over: bool
     source_events: tuple[str, ...]
 
 
@@ -99,7 +99,11 @@ class AnswerJudging(ABC):
         if fields["kind"] == "document":
             sources = [event["id"] for event in self.events(namespace, after=fields["version"] - 1, limit=1)["items"]]
         line = SourceLine(speaker, _text_of(fields), datetime.fromisoformat(said_at))
-        return _Cited(str(fields["id"]), fields["kind"], line, str(fields.get("status") or "active"), tuple(sources))
+        valid_until = fields.get("valid_until")
+        is_over = fields.get("status") in _OVER or (
+            valid_until is not None and datetime.fromisoformat(valid_until) <= datetime.now(UTC)
+        )
+        return _Cited(str(fields["id"]), fields["kind"], line, is_over, tuple(sources))
 
 
 def _check(name: str, reason: str | None) -> dict[str, Any]:
@@ -119,7 +123,7 @@ def _text_of(fields: dict[str, Any]) -> str:
 def _over(snapshot: Snapshot, memories: Sequence[_Cited]) -> str | None:
     """Return which cited memories no longer hold."""
     replaced = {target for _, target in snapshot.entities.document_relations_of("supersedes")}
-    over = [memory.id for memory in memories if memory.status in _OVER or memory.id in replaced]
+    over = [memory.id for memory in memories if memory.is_over or memory.id in replaced]
     return f"no longer holds: {', '.join(over)}" if over else None
 
 

@@ -100,11 +100,17 @@ class Feed:
             raise ProjectionFailed(self.namespace, progress.parked.version, progress.parked.error)
         with self._read_models.reading(self.namespace) as snapshot:
             changes = snapshot.changes.between(after, through)
-        items: list[tuple[int, dict[str, Any]]] = []
-        for change in changes:
-            event = self._log.read(self.namespace, after=change.version - 1, limit=1)[0]
-            if not event.is_erased:
-                items.append((change.version, _change_json(change, event)))
+        events: dict[int, RecordedEvent] = {}
+        if changes:
+            read = self._log.read(self.namespace, after=after, limit=through - after)
+            # A page of large events ends earlier; the changes after it come with the next one.
+            through = read[-1].version
+            events = {event.version: event for event in read if not event.is_erased}
+        items = [
+            (change.version, _change_json(change, events[change.version]))
+            for change in changes
+            if change.version in events
+        ]
         return FeedPage(items, max(after, through))
 
 

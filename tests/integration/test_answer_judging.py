@@ -68,6 +68,9 @@ def test_an_answer_from_what_no_longer_holds_is_not_current(memory: Recollect) -
     memory.append("kb", {"type": "document.added", "payload": new})
     reasons = failed(memory, "Ann lives in Porto.", fact.id, "policy#0")
     assert reasons["current"] == f"no longer holds: {fact.id}, policy"
+    plan = {"subject": "Ann", "predicate": "is in", "object": "Rome", "valid_until": "2020-01-01T00:00:00Z"}
+    [over] = memory.append("kb", {"type": "fact.stated", "payload": plan})
+    assert "no longer holds" in failed(memory, "Ann is in Rome.", over.id)["current"]
     with pytest.raises(NotFound, match="cited"):
         memory.record_answer("kb", "Yes.", ["none"])
 

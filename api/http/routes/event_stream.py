@@ -26,7 +26,7 @@ from recollect.events.errors import InvalidInput, RecollectError, TooManyRequest
 from recollect.jobs.following.feed import POLL_SECONDS, Feed
 from recollect.jobs.following.follower import Follower
 
-#: Followers of a process at a time: each looks for new events four times a second, 256 of them take some 5 % of a core.
+#: Followers of a process at a time: each looks for new events four times a second; 256 looks take some 5 % of a core.
 FOLLOWERS_MAX = 64
 #: Seconds after which a comment keeps the connection open; proxies close one that is silent for a minute. The rights of
 #: the token are checked as often, so that one that was revoked ends.
