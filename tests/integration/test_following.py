@@ -339,3 +339,13 @@ def test_a_reader_that_goes_away_ends_the_command(tmp_path: Path) -> None:
         with closing(Recollect(settings=settings(tmp_path), workers=False)) as memory:
             say(memory, "y")
         assert process.wait(30) == 0
+
+
+@pytest.mark.long
+def test_changes_of_events_that_do_not_fit_into_one_page_all_come(tmp_path: Path) -> None:
+    with closing(Recollect(settings=settings(tmp_path), workers=False)) as memory:
+        for number in range(40):
+            stated = {"subject": "Ann", "predicate": f"wrote {number}", "object": "word " * 190_000}
+            memory.append("a", {"type": "fact.stated", "payload": stated})
+        changes = islice(memory.follow("a", after=0, knowledge=True), 40)
+        assert [change["position"] for change in changes] == [*range(1, 41)]
