@@ -29,7 +29,7 @@ class RateMemory:
     """The counts of one server.
 
     Parameters:
-        is_shared: whether other processes count here, too; they get the object as an argument of theirs.
+        is_shared: whether the processes that are forked from this one count here, too.
     """
 
     def __init__(self, *, is_shared: bool = False) -> None:

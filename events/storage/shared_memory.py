@@ -8,29 +8,20 @@ import tempfile
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from multiprocessing import reduction
-from typing import Any
 
 
 class SharedMemory:
-    """Zeroed bytes. A `multiprocessing` process that gets the object as an argument shares them, on POSIX systems.
+    """Zeroed bytes. A process that is forked from this one shares them.
 
     Parameters:
         size: the number of bytes.
     """
 
     def __init__(self, size: int) -> None:
-        self._attach(_anonymous_file(), size)
+        self._descriptor = _anonymous_file()
+        self._threads = threading.Lock()
         os.ftruncate(self._descriptor, size)
         self.bytes = mmap.mmap(self._descriptor, size)
-
-    def _attach(self, descriptor: int, size: int) -> None:
-        self._descriptor = descriptor
-        self._size = size
-        self._threads = threading.Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _attached, (reduction.DupFd(self._descriptor), self._size)
 
     @contextmanager
     def lock(self) -> Generator[None]:
@@ -53,11 +44,3 @@ def _anonymous_file() -> int:
         return os.memfd_create("recollect")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
-
-
-def _attached(descriptor: Any, size: int) -> SharedMemory:
-    """Return the shared memory of another process."""
-    memory = SharedMemory.__new__(SharedMemory)
-    memory._attach(descriptor.detach(), size)  # pyright: ignore[reportPrivateUsage]
-    memory.bytes = mmap.mmap(memory._descriptor, size)  # pyright: ignore[reportPrivateUsage]
-    return memory

@@ -219,6 +219,17 @@ def test_a_killed_process_is_started_again_while_the_other_answers_its_namespace
             assert post(http, name, "again").status_code == 201
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc names the children of a process")
+def test_a_server_of_which_all_started_processes_are_killed_twice_answers_again(tmp_path: Path) -> None:
+    # A process between the first one and the servers, such as Python's fork server, would be among them.
+    with serving(tmp_path, "--processes", "2") as server, client_of(server) as http:
+        for _ in range(2):
+            for pid in children(server.process.pid):
+                os.kill(int(pid), signal.SIGKILL)
+            until(lambda: all(_is_appended(http, name) for name in NAMES))
+        assert server.stop() == 0
+
+
 def _is_appended(http: httpx.Client, name: str) -> bool:
     try:
         return post(http, name, "meanwhile").status_code == 201

@@ -37,7 +37,7 @@ class Packet(NamedTuple):
 
 
 class Channels:
-    """The channels of all processes. A `multiprocessing` process that gets the object as an argument shares them.
+    """The channels of all processes. A process that is forked from this one shares them.
 
     Parameters:
         size: the number of processes.

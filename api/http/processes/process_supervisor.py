@@ -1,7 +1,9 @@
 """Process supervisor: starts the server processes of one port, starts one again that ends, and stops all of them.
 
 The first process holds the lock of the data folder and the listening socket. It serves nothing, so that it never fails
-for what a request does.
+for what a request does. The server processes are forked from it, not from a process between, whose end would end them
+all. It has imported what they need, has opened nothing and has no thread of Python: a start takes a quarter of the
+time, and the imports are in memory once.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from recollect.api.access.access_control import new_local_secret
 from recollect.api.access.rate_limits import RateMemory
 from recollect.api.http.processes.channels import Channels
 from recollect.api.http.processes.process_table import ProcessTable
+from recollect.api.http.processes.server_process import STOP_SIGNALS, run_server_process
 from recollect.api.http.processes.server_start import ServerShared
 from recollect.api.settings import Settings, available_processors
 from recollect.events.errors import StorageError
@@ -34,11 +37,7 @@ _RESTART_SECONDS, _RESTART_SECONDS_MAX = 0.2, 30.0
 _STABLE_SECONDS = 30.0
 #: Seconds after which a process that does not stop is killed: running requests and work take 15.
 _KILL_SECONDS = 20.0
-#: Server processes are forked from one that has imported everything, has opened nothing and has no thread of Python:
-#: they start in a quarter of the time, and share the memory of the imports.
-_FORK_SERVER = multiprocessing.get_context("forkserver")
-#: The module that is imported late. The process that server processes are forked from imports it in advance.
-PRELOADED = "recollect.api.http.processes.server_process"
+_FORK = multiprocessing.get_context("fork")
 
 
 class ProcessSupervisor:
@@ -47,7 +46,7 @@ class ProcessSupervisor:
     Parameters:
         servers: the processes that own namespaces.
         has_background: whether one more process runs worker and scheduler.
-        configure_log: called in each process before anything else; picklable.
+        configure_log: called in each process before anything else.
     """
 
     def __init__(
@@ -80,7 +79,6 @@ class ProcessSupervisor:
         Raises:
             StorageError: a process cannot start; its text is the reason.
         """
-        _FORK_SERVER.set_forkserver_preload([PRELOADED])
         # Threads of one inference: the processes answer at once, and more threads than processors slow all of them.
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_processors() // self.shared.table.servers)))
         with _signals() as stopped:
@@ -137,11 +135,16 @@ class _Child:
     def start(self) -> None:
         """Start the process."""
         self._has_served = False
-        self.started, reports = _FORK_SERVER.Pipe(duplex=False)
-        self.process = _FORK_SERVER.Process(
-            target=start_server_process, args=(self._shared, self._number, reports), name=f"recollect-{self._number}"
+        self.started, reports = _FORK.Pipe(duplex=False)
+        self.process = _FORK.Process(
+            target=run_server_process, args=(self._shared, self._number, reports), name=f"recollect-{self._number}"
         )
-        self.process.start()
+        # A signal that arrives before the new process has set its own handlers waits for them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         reports.close()
         self.is_running, self._started_at, self._next_start_at = True, time.monotonic(), 0.0
         self._shared.table.note_start(self._number, self.process.pid or 0)
@@ -222,7 +225,7 @@ def _signals() -> Generator[socket.socket]:
         with suppress(OSError):
             written.send(b"s")
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
     try:
         yield readable
     finally:
@@ -230,10 +233,3 @@ def _signals() -> Generator[socket.socket]:
             signal.signal(number, handler)
         readable.close()
         written.close()
-
-
-def start_server_process(shared: ServerShared, number: int, started: Connection) -> None:
-    """Run a server process; see `server_process.run_server_process`."""
-    from recollect.api.http.processes.server_process import run_server_process  # noqa: PLC0415
-
-    run_server_process(shared, number, started)

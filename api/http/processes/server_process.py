@@ -32,6 +32,8 @@ from recollect.events.errors import RecollectError
 #: The background process gets a third of the processor time that a process gets which answers requests, while both want
 #: it, so that nightly work and long imports do not delay answers.
 _BACKGROUND_NICE = 5
+#: The signals that stop a process.
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_server_process(shared: ServerShared, number: int, started: Connection) -> None:
@@ -42,8 +44,9 @@ def run_server_process(shared: ServerShared, number: int, started: Connection) -
         started: gets an empty text once the process serves, or why it cannot.
     """
     threading.Thread(target=_end_with_parent, name="recollect-parent-watch", daemon=True).start()
-    for signal_number in (signal.SIGINT, signal.SIGTERM):
+    for signal_number in STOP_SIGNALS:
         signal.signal(signal_number, _end)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     shared.configure_log()
     is_background = number == shared.table.servers
     if is_background:

@@ -1,7 +1,4 @@
-"""Server start: the objects that a server process gets from its supervisor.
-
-It imports no server module: the supervisor never serves requests, and stays small.
-"""
+"""Server start: the objects that a server process gets from its supervisor."""
 
 from __future__ import annotations
 
