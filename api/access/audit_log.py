@@ -1,26 +1,29 @@
 """Audit log: who read, exported or erased what, and who was refused, as lines of JSON without any text of users.
 
 A line is written before the next request of its connection is read, in one write, so that a killed server loses none
-that it answered. The files are bounded as those of traces are: the oldest is deleted first. Each line has the hash of
-the line before it, so `verify_audit` finds lines that were changed, removed or put between others.
+that it answered. The files are bounded as those of traces are: the oldest is deleted first. Each line has the keyed
+hash (HMAC-SHA256) of the line before it: `verify_audit` finds lines that were changed, removed or put between others.
 """
 
 from __future__ import annotations
 
+import hmac
 import logging
 import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
+from recollect.api.access.audit_key import audit_key
 from recollect.api.access.callers import LOCAL_CALLER
+from recollect.events.encryption.master_key import KeyOptions
 from recollect.events.envelope import now_us, rfc3339
-from recollect.events.errors import StorageError
+from recollect.events.errors import KeyMissing, StorageError
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.storage.private_files import PRIVATE_MODE
 
@@ -65,11 +68,12 @@ class AuditLog:
     """The audit log in the folder `folder`. Safe to use from many threads, and from several processes.
 
     Parameters:
+        options: the master key, which wraps the key of the chain.
         bytes_max: the size of all files together, in bytes; 0 turns the audit log off.
     """
 
-    def __init__(self, folder: Path, *, bytes_max: int) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, options: KeyOptions, *, bytes_max: int) -> None:
+        self._folder, self._options = folder, options
         self._bytes_max = bytes_max
         self._lock = threading.Lock()
         self._write_failed = False
@@ -92,7 +96,7 @@ class AuditLog:
             with self._lock, file_lock(self._folder / _LOCK):
                 self._write(line)
             self._write_failed = False
-        except (OSError, StorageError) as error:
+        except (OSError, StorageError, KeyMissing) as error:
             if not self._write_failed:
                 _logger.warning("the audit log cannot be written, check the folder and the disk: %s", error)
             self._write_failed = True
@@ -101,7 +105,7 @@ class AuditLog:
         """Append a line with the hash of the last one; begin a new file when the newest one is full."""
         files = audit_files(self._folder)
         last = self._last_line(files[-1]) if files else None
-        content = orjson.dumps(line | {"previous_sha256": None if last is None else last.sha256})
+        content = orjson.dumps(line | {"previous_mac": None if last is None else last.mac})
         if last is None or last.end + len(content) > self._bytes_max // _FILES_MAX:
             # The names ascend, also when the clock was set back.
             started_us = now_us() if last is None else max(now_us(), int(last.file.stem) + 1)
@@ -118,7 +122,7 @@ class AuditLog:
             end = os.fstat(descriptor).st_size
         finally:
             os.close(descriptor)
-        self._last = _LastLine(file, end, sha256(content).hexdigest(), True)
+        self._last = _LastLine(file, end, _mac(self._key, content), True)
 
     def _last_line(self, file: Path) -> _LastLine:
         """Return the last line of the newest file; it is read when another process has written since."""
@@ -129,7 +133,11 @@ class AuditLog:
             reader.seek(max(0, end - _TAIL_BYTES))
             tail = reader.read()
         line = tail.removesuffix(b"\n").rpartition(b"\n")[2]
-        return _LastLine(file, end, sha256(line).hexdigest(), tail.endswith(b"\n"))
+        return _LastLine(file, end, _mac(self._key, line), tail.endswith(b"\n"))
+
+    @cached_property
+    def _key(self) -> bytes:
+        return audit_key(self._folder, self._options)
 
 
 class _LastLine(NamedTuple):
@@ -138,8 +146,8 @@ class _LastLine(NamedTuple):
     file: Path
     #: The size of the file.
     end: int
-    #: The hash of the line, in hex.
-    sha256: str
+    #: The keyed hash of the line, in hex.
+    mac: str
     #: Whether the line ends with a newline.
     is_whole: bool
 
@@ -149,30 +157,36 @@ class AuditCheck:
     """The result of `verify_audit`."""
 
     lines: int
-    #: The hash of the last line in hex; None without lines. Kept elsewhere, it shows later that no line is missing.
+    #: The keyed hash of the last line in hex; None without lines. Kept elsewhere, it shows later that none is missing.
     head: str | None
     #: Whether the first line follows lines that were removed with their file.
     has_removed_files: bool
     problems: tuple[str, ...]
 
 
-def verify_audit(folder: Path, *, expected: str | None = None) -> AuditCheck:
+def verify_audit(folder: Path, options: KeyOptions, *, expected: str | None = None) -> AuditCheck:
     """Check that no line of the audit log was changed, and none between two lines removed.
 
     Lines that are cut off at the end are found by a head that was kept elsewhere alone.
 
     Parameters:
+        options: the master key that wraps the key of the chain.
         expected: such a head, which a line has to have.
+
+    Raises:
+        KeyMissing: the key is wrapped by another master key.
     """
+    files = audit_files(folder)
+    key = audit_key(folder, options) if files else b""
     problems: list[str] = []
     head: str | None = None
     lines, has_removed_files, is_expected = 0, False, expected is None
-    for file in audit_files(folder):
+    for file in files:
         for number, line in enumerate(_lines(file), start=1):
             lines += 1
             place = f"{file.name}, line {number}"
             try:
-                previous: str | None = orjson.loads(line)["previous_sha256"]
+                previous: str | None = orjson.loads(line)["previous_mac"]
             except (orjson.JSONDecodeError, KeyError, TypeError):
                 problems.append(f"{place} cannot be read: it was changed, or a full disk cut it")
             else:
@@ -180,7 +194,7 @@ def verify_audit(folder: Path, *, expected: str | None = None) -> AuditCheck:
                     has_removed_files = previous is not None
                 elif previous != head:
                     problems.append(f"{place} does not follow the line before it: one was changed, removed or added")
-            head = sha256(line).hexdigest()
+            head = _mac(key, line)
             is_expected = is_expected or head == expected
     if not is_expected:
         problems.append("no line has the expected head: lines were removed, or changed with all that follow")
@@ -200,6 +214,11 @@ def read_audit(folder: Path, *, namespace: str | None = None, token_id: str | No
                 continue
             if namespace in (None, entry["namespace"]) and token_id in (None, entry["token"]):
                 yield entry
+
+
+def _mac(key: bytes, line: bytes) -> str:
+    """Return the keyed hash of a line, in hex."""
+    return hmac.digest(key, line, "sha256").hex()
 
 
 def _lines(file: Path) -> list[bytes]:

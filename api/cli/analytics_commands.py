@@ -14,7 +14,7 @@ import orjson
 import typer
 
 from recollect.api.cli.progress_line import progress_bars
-from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log
+from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log, record_command
 from recollect.api.cli.terminal import echo, visible
 from recollect.events.errors import InvalidInput
 from recollect.events.storage.private_files import make_private, open_private
@@ -51,6 +51,7 @@ def sql(
         raise InvalidInput("name the file for Parquet", field="--output")
     with _open_tables(context) as (tables, *_), progress_bars() as progress:
         on_progress = partial(progress.show, "loading")
+        record_command(context, "export")
         if output_format == "parquet" and output is not None:
             rows = write_parquet(tables, text, output, on_progress=on_progress)
             make_private(output)

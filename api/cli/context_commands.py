@@ -71,7 +71,7 @@ def context(
             return ""
         turn = _Turn(given, record=record and bool(given.prompt), budget_tokens=budget_tokens)
         answer = _ask_server(data, namespace, turn, seconds_max)
-        return _ask_here(context.obj, namespace, turn) if answer is None else answer
+        return _ask_here(context, namespace, turn) if answer is None else answer
 
     def record_late() -> None:
         if record and given.prompt and seconds_max < _LATE_SECONDS_MAX:
@@ -145,11 +145,11 @@ def _ask_server(data: Path, namespace: str, turn: _Turn, seconds_max: float) -> 
             return None
 
 
-def _ask_here(data: Path | None, namespace: str, turn: _Turn) -> str:
+def _ask_here(context: typer.Context, namespace: str, turn: _Turn) -> str:
     """Return the context by keywords from the memory itself; loading the model takes seconds."""
-    from recollect.api.cli.session import load_cli_settings  # noqa: PLC0415
+    from recollect.api.cli.session import load_cli_settings, record_command  # noqa: PLC0415
 
-    settings = load_cli_settings(data, embedding_model="none")
+    settings = load_cli_settings(context.obj, embedding_model="none")
     if not (settings.storage.log or (settings.storage.data / "log.db").exists()) and turn.message is None:
         # An empty memory needs no folder.
         return ""
@@ -157,9 +157,13 @@ def _ask_here(data: Path | None, namespace: str, turn: _Turn) -> str:
 
     with Recollect(settings=settings, workers=False) as memory:
         if turn.message is None:
-            return memory.retrieve(namespace, wait=False, **turn.request).context
-        _, result = memory.append_and_retrieve(namespace, turn.events(), wait=False, **turn.options)
-        return "" if result is None else result.context
+            result = memory.retrieve(namespace, wait=False, **turn.request)
+        else:
+            _, result = memory.append_and_retrieve(namespace, turn.events(), wait=False, **turn.options)
+        if result is None:
+            return ""
+        record_command(context, "read", count=len(result.items))
+        return result.context
 
 
 def _within(seconds_max: float, work: Callable[[], str], at_timeout: Callable[[], object]) -> str:

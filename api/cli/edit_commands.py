@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 import orjson
 import typer
 
-from recollect.api.cli.session import no_namespace, open_cli_memory
+from recollect.api.cli.session import no_namespace, open_cli_memory, record_command
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
@@ -75,6 +75,7 @@ def list_memories(
         if memory.parts.log.head(namespace).version == 0:
             raise no_namespace(namespace)
         page = memory.list(namespace, name, after=after, limit=limit, as_of=as_of, filters=selected)
+    record_command(context, "read", count=len(page["items"]))
     for item in page["items"]:
         echo(orjson.dumps(item).decode())
     if not page["items"]:
@@ -86,7 +87,9 @@ def list_memories(
 def get(context: typer.Context, namespace: _Namespace, memory_id: _MemoryId, as_of: _AsOf = None) -> None:
     """Print one memory of any kind as JSON."""
     with open_cli_memory(context.obj) as memory:
-        _print(memory.get(namespace, memory_id, as_of=as_of))
+        item = memory.get(namespace, memory_id, as_of=as_of)
+    record_command(context, "read", count=1)
+    _print(item)
 
 
 def update(
@@ -105,19 +108,20 @@ def update(
     fields = dict(_pair(pair, "--set") for pair in changes or ())
     with open_cli_memory(context.obj) as memory:
         given = {name: _json_or_text(value) for name, value in fields.items()}
-        _print(memory.update(namespace, memory_id, **({} if text is None else {"text": text}), **given))
+        given |= {} if text is None else {"text": text}
+        _print_changed(context, memory.update(namespace, memory_id, **given))
 
 
 def pin(context: typer.Context, namespace: _Namespace, memory_id: _MemoryId, reason: _Reason = None) -> None:
     """Pin a memory, which exempts it from ageing and retention limits."""
     with open_cli_memory(context.obj) as memory:
-        _print(memory.pin(namespace, memory_id, reason=reason))
+        _print_changed(context, memory.pin(namespace, memory_id, reason=reason))
 
 
 def unpin(context: typer.Context, namespace: _Namespace, memory_id: _MemoryId, reason: _Reason = None) -> None:
     """Remove the pin of a memory."""
     with open_cli_memory(context.obj) as memory:
-        _print(memory.unpin(namespace, memory_id, reason=reason))
+        _print_changed(context, memory.unpin(namespace, memory_id, reason=reason))
 
 
 def end(
@@ -131,13 +135,14 @@ def end(
 ) -> None:
     """End a fact, a task, a preference, a procedure or a relationship, which was true until then."""
     with open_cli_memory(context.obj) as memory:
-        _print(memory.end(namespace, memory_id, ended_at=ended_at, reason=reason))
+        _print_changed(context, memory.end(namespace, memory_id, ended_at=ended_at, reason=reason))
 
 
 def forget(context: typer.Context, namespace: _Namespace, memory_id: _MemoryId, reason: _Reason = None) -> None:
     """Forget a memory and what was derived from it: no list and no retrieval returns it. The log keeps the bytes."""
     with open_cli_memory(context.obj) as memory:
         forgotten = memory.forget(namespace, memory_id, reason=reason)
+    record_command(context, "write", count=1)
     echo(f"{forgotten['kind']} {forgotten['id']} is forgotten at version {forgotten['version']}")
     if forgotten["kind"] != "entity":
         echo(f"to undo it: recollect undo {namespace} {forgotten['event_id']}", err=True)
@@ -152,6 +157,7 @@ def undo(
     """Undo an edit: the memory is exactly as before it. To undo the undo makes the edit again."""
     with open_cli_memory(context.obj) as memory:
         undone = memory.undo(namespace, event_id, reason=reason)
+    record_command(context, "write", count=1)
     echo(f"{undone['undoes']} is undone by {undone['id']} at version {undone['version']}")
 
 
@@ -164,7 +170,7 @@ def separate(
 ) -> None:
     """Undo a merge of two entities, and print the entity as it is afterwards."""
     with open_cli_memory(context.obj) as memory:
-        _print(memory.separate(namespace, memory_id, alias, reason=reason))
+        _print_changed(context, memory.separate(namespace, memory_id, alias, reason=reason))
 
 
 def quarantine(
@@ -176,6 +182,7 @@ def quarantine(
     """Print the memories that wait for a review as JSON, one a line: they look like instructions by others."""
     with open_cli_memory(context.obj) as memory:
         page = memory.quarantine(namespace, status=status, after=after)
+    record_command(context, "review", count=len(page["items"]))
     for item in page["items"]:
         echo(orjson.dumps(item).decode())
     if page["next"] is not None:
@@ -191,7 +198,13 @@ def review(
 ) -> None:
     """Decide on a memory in quarantine, and print it."""
     with open_cli_memory(context.obj) as memory:
-        _print(memory.review(namespace, memory_id, cast(Any, decision), reason=reason))
+        _print_changed(context, memory.review(namespace, memory_id, cast(Any, decision), reason=reason))
+
+
+def _print_changed(context: typer.Context, item: Mapping[str, Any]) -> None:
+    """Print a memory that was changed, and write the line of the audit log."""
+    record_command(context, "write", count=1)
+    _print(item)
 
 
 def _print(item: Mapping[str, Any]) -> None:

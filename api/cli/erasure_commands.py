@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from recollect.api.cli.session import open_audit, open_cli_log, open_cli_memory
+from recollect.api.cli.session import open_cli_log, open_cli_memory, record_command
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
@@ -52,7 +52,7 @@ def erase(
             typer.confirm(f"Erase {planned} for good?", abort=True, err=True)
         erased = erase(reason=reason)
         receipt = orjson.dumps(erased)
-    _audit(context, "recollect erase", namespace, count=erased["log"]["count"])
+    record_command(context, "erase", count=erased["log"]["count"])
     if output is not None:
         output.write_bytes(receipt + b"\n")
     echo(receipt.decode())
@@ -66,7 +66,7 @@ def readmit(
     """Accept new events of an erased namespace or person again. Nothing that was erased comes back."""
     with open_cli_memory(context.obj) as memory:
         admitted = memory.readmit(namespace, subject=subject)
-    _audit(context, "recollect readmit", namespace, count=int(admitted))
+    record_command(context, "erase", count=int(admitted))
     echo("readmitted" if admitted else "was not erased")
 
 
@@ -117,13 +117,6 @@ def verify_receipt(
             part = "" if target["is_complete"] else ", of which a part was searched"
             pieces = f"{count} pieces of the erased texts were still there{names}"
             echo(f"{target['store']}: {pieces} ({target['files']} files{part})")
-
-
-def _audit(context: typer.Context, command: str, namespace: str, *, count: int) -> None:
-    """Write a line of the audit log."""
-    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
-
-    open_audit(context.obj).record(command_entry(command, namespace, ("erase",), count=count))
 
 
 def _read(file: Path) -> bytes:

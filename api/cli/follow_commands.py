@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from recollect.api.cli.session import open_audit, open_cli_memory
+from recollect.api.cli.session import open_cli_memory, record_command
 from recollect.api.cli.terminal import echo, visible
 
 if TYPE_CHECKING:
@@ -46,15 +46,13 @@ def follow(
     A line is handled when it was written: the next call with the same cursor prints those after it, and after a crash
     perhaps the last one again.
     """
-    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
-
     with open_cli_memory(context.obj) as memory, suppress(KeyboardInterrupt, BrokenPipeError):
         # An exception may be lost in a callback of SQLite, where the interrupt comes at any time.
         stop = memory.parts.job_context.stop
         signal.signal(signal.SIGINT, lambda _number, _frame: stop.set())
         after = 0 if from_start else None
         items = memory.follow(namespace, cursor=cursor, after=after, types=types or (), knowledge=knowledge)
-        open_audit(context.obj).record(command_entry("recollect follow", namespace, ("export",), count=None))
+        record_command(context, "export")
         if memory.parts.log.head(namespace).version == 0:
             echo(f"{namespace} has no events yet; Ctrl-C ends the wait for the first one", err=True)
         for item in items:

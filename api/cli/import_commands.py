@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from recollect.api.cli.progress_line import progress_bars
-from recollect.api.cli.session import load_cli_settings, open_cli_log, open_cli_memory
+from recollect.api.cli.session import load_cli_settings, open_cli_log, open_cli_memory, record_command
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
@@ -102,6 +102,8 @@ def import_file(
             raise
         report = ImportReport(format=form, is_dry_run=dry_run)
         report.fail(Failed(where=error.field, reason=error.reason))
+    if not dry_run:
+        record_command(context, "write")
     _finish(report, as_json=as_json)
 
 
@@ -164,6 +166,7 @@ def jsonl(
             on_progress=lambda done: progress.show("importing", done, None),
             privacy=load_cli_settings(context.obj).privacy,
         )
+    record_command(context, "admin", count=imported.added)
     _print_result(imported)
 
 

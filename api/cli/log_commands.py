@@ -20,6 +20,7 @@ from recollect.api.cli.session import (
     no_namespace,
     open_cli_log,
     open_cli_memory,
+    record_command,
 )
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput, KeyMissing, LogMissing
@@ -111,6 +112,7 @@ def backup(
     with open_cli_log(context.obj) as log, progress_bars() as progress:
         events = backup_log(_log_file(context), folder, on_progress=partial(progress.show, "copying"))
         store = log.keys.path if log.keys is not None and log.keys.exists else None
+    record_command(context, "export", count=events)
     echo(f"{events} events, verified, are in {folder}")
     if keys is not None and store is not None:
         backup_keys(store, keys)
@@ -164,6 +166,7 @@ def restore(
                 pass
         unreadable = sum(events_without_key(log, store).values())
         repeated = _repeat_erasures(context)
+    record_command(context, "admin", count=events)
     echo(f"{events} events, verified, are in {log}")
     if unreadable:
         echo(f"warning: {unreadable} of them cannot be read: {store} does not have their keys", err=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from recollect.api.cli.running_server import running_server
-from recollect.api.cli.session import load_cli_settings
+from recollect.api.cli.session import load_cli_settings, open_audit
 from recollect.events.errors import AppendUnknown, RecollectError, ServerUnavailable
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def command_session(
 ) -> ToolSession:
     """Return the session of a command, which asks the running server of the folder and else its own memory."""
     from recollect.api.access.callers import LOCAL_CALLER  # noqa: PLC0415
-    from recollect.api.mcp.tool_session import ToolSession, record_nothing  # noqa: PLC0415
+    from recollect.api.mcp.tool_session import ToolSession, audited  # noqa: PLC0415
 
     door = _ServerOrMemory(open_memory, data, namespace)
     return ToolSession(
@@ -123,7 +123,7 @@ def command_session(
         caller=LOCAL_CALLER,
         retrieve=door.retrieve,
         append=door.append,
-        record=record_nothing,
+        record=audited(open_audit(data), LOCAL_CALLER, namespace),
         has_connector_tools=has_connector_tools,
         speaker=speaker,
     )

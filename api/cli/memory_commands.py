@@ -22,10 +22,10 @@ from recollect.api.cli.session import (
     list_heads,
     load_cli_settings,
     no_namespace,
-    open_audit,
     open_cli_log,
     open_cli_memory,
     open_models,
+    record_command,
 )
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
@@ -196,6 +196,7 @@ def _retrieve_here(
         memory.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
         memory.parts.vectors.embed_new(namespace, on_progress=partial(progress.show, "embedding"))
         result = memory.retrieve(namespace, as_of=version, wait=False, **fields)
+        record_command(context, "read", count=len(result.items))
         return result.as_json(), memory.trace(namespace, result.trace_id) if explain else None
 
 
@@ -278,10 +279,8 @@ def export(
 
 def _export_events(context: typer.Context, namespace: str | None, output: Path | None) -> None:
     """Write the log as lines of JSON."""
-    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
     from recollect.api.pages.export import export_lines  # noqa: PLC0415
 
-    audit = open_audit(context.obj)
     with open_cli_log(context.obj) as log, progress_bars() as progress:
         try:
             target = sys.stdout.buffer if output is None else open_private(output)
@@ -294,14 +293,13 @@ def _export_events(context: typer.Context, namespace: str | None, output: Path |
                     target.write(line)
                     if done % 1_000 == 0:
                         progress.show(name, done, total)
-                audit.record(command_entry("recollect export", name, ("export",), count=total))
+                record_command(context, "export", namespace=name, count=total)
 
 
 def _export_files(
     context: typer.Context, namespace: str | None, output: Path | None, form: str, *, force: bool
 ) -> None:
     """Write a namespace as files of Markdown."""
-    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
     from recollect.api.exporters.bundle_files import write_bundle  # noqa: PLC0415
     from recollect.api.memory.file_export import export_files  # noqa: PLC0415
 
@@ -309,13 +307,12 @@ def _export_files(
         raise InvalidInput(f"{form} is an export of one namespace; give it", field="--namespace")
     if output is None:
         raise InvalidInput("names a new folder, or a file with .zip; give it", field="--output")
-    audit = open_audit(context.obj)
     with open_cli_memory(context.obj) as memory:
         version = memory.parts.log.head(namespace).version
         if version == 0:
             raise no_namespace(namespace)
         count = write_bundle(output, export_files(memory, namespace, form), overwrite=force)
-    audit.record(command_entry(f"recollect export --format {form}", namespace, ("export",), count=version))
+    record_command(context, "export", count=version)
     echo(f"{count} files are in {output}")
 
 
@@ -333,6 +330,7 @@ def _export_subject(
         if memory.parts.log.head(namespace).version == 0:
             raise no_namespace(namespace)
         exported = memory.export_subject(namespace, subject)
+    record_command(context, "export")
     content = (
         as_markdown(exported).encode() if form == "markdown" else orjson.dumps(exported, option=orjson.OPT_INDENT_2)
     )

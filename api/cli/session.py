@@ -9,7 +9,7 @@ import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ from recollect.events.limits import check_namespace
 
 if TYPE_CHECKING:
     from recollect.api.access.audit_log import AuditLog
+    from recollect.api.access.callers import Scope
     from recollect.api.memory.recollect import Recollect
     from recollect.api.settings import Settings
     from recollect.events.backends.log import EventLog
@@ -66,12 +67,35 @@ def open_cli_log(data: Path | None) -> Generator[EventLog]:
         log.close()
 
 
+def record_command(
+    context: typer.Context, scope: Scope, *, namespace: str | None = None, count: int | None = None
+) -> None:
+    """Write the line of the audit log about a command that works on the data folder itself.
+
+    Parameters:
+        scope: what a caller over HTTP would need for it.
+        namespace: the namespace; that of the command when None.
+        count: items that were read, or objects that were changed; None where nothing is counted.
+    """
+    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
+
+    names: list[str] = []
+    command: Any = context
+    while command.parent is not None:
+        names.insert(0, command.info_name or "")
+        command = command.parent
+    given: str | list[str] | None = context.params.get("namespace")
+    namespace = namespace or (given if isinstance(given, str) else None)
+    open_audit(context.obj).record(command_entry(" ".join(["recollect", *names]), namespace, (scope,), count=count))
+
+
 def open_audit(data: Path | None) -> AuditLog:
     """Return the audit log of the data folder."""
     from recollect.api.access.audit_log import AuditLog  # noqa: PLC0415
 
     settings = load_cli_settings(data)
-    return AuditLog(settings.storage.data / "audit", bytes_max=settings.access.audit_bytes_max)
+    storage = settings.storage
+    return AuditLog(storage.data / "audit", storage.key_options, bytes_max=settings.access.audit_bytes_max)
 
 
 @contextmanager

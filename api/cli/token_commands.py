@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from recollect.api.cli.session import load_cli_settings
+from recollect.api.cli.session import load_cli_settings, record_command
 from recollect.api.cli.terminal import echo
 
 if TYPE_CHECKING:
     from recollect.api.access.token_store import TokenStore
+    from recollect.events.encryption.master_key import KeyOptions
 
 app = typer.Typer(help="Tokens of callers over HTTP. After the first, every request needs one.", no_args_is_help=True)
 
@@ -48,6 +49,7 @@ def create(
 ) -> None:
     """Create a token and print it. It is shown this once: the folder keeps its hash."""
     token, text = _store(context).create(name=name, scopes=scope or ("read", "write"), patterns=namespace, days=days)
+    record_command(context, "admin", count=1)
     _print_secret(token.as_json(0), text)
 
 
@@ -80,6 +82,7 @@ def rotate(
 ) -> None:
     """Give a token a new secret and print it. The old one ends after the overlap."""
     token, text = _store(context).rotate(id, overlap_hours=overlap_hours)
+    record_command(context, "admin", count=1)
     _print_secret(token.as_json(0), text)
 
 
@@ -87,6 +90,7 @@ def rotate(
 def revoke(context: typer.Context, id: _Id) -> None:
     """Revoke a token: a running server refuses it from the next request on."""
     token = _store(context).revoke(id)
+    record_command(context, "admin", count=1)
     echo(f"{token.id} is revoked")
 
 
@@ -107,9 +111,10 @@ def audit(
     """List who read, exported or erased what, and who was refused, newest first. It holds no text of users."""
     from recollect.api.access.audit_log import read_audit  # noqa: PLC0415
 
-    folder = load_cli_settings(context.obj).storage.data / "audit"
+    storage = load_cli_settings(context.obj).storage
+    folder = storage.data / "audit"
     if verify or head is not None:
-        _verify_audit(folder, head)
+        _verify_audit(folder, storage.key_options, head)
         return
     for line in islice(read_audit(folder, namespace=namespace, token_id=token), limit):
         if as_json:
@@ -119,11 +124,11 @@ def audit(
             echo(f"{line['at']}\t{line['token']}\t{line['namespace'] or '-'}\t{line['status']}\t{line['route']}{count}")
 
 
-def _verify_audit(folder: Path, head: str | None) -> None:
+def _verify_audit(folder: Path, options: KeyOptions, head: str | None) -> None:
     """Print whether the audit log is intact; exit 1 when it is not."""
     from recollect.api.access.audit_log import verify_audit  # noqa: PLC0415
 
-    check = verify_audit(folder, expected=head)
+    check = verify_audit(folder, options, expected=head)
     for problem in check.problems:
         echo(problem)
     if check.problems:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recollect.api.cli.follow_commands import KnowledgeOption, TypesOption
-from recollect.api.cli.session import open_audit, open_cli_memory
+from recollect.api.cli.session import open_cli_memory, record_command
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
@@ -41,7 +41,6 @@ def add(
 
     A server or a worker sends the events in order, each at least once.
     """
-    from recollect.api.access.audit_log import command_entry  # noqa: PLC0415
     from recollect.events.storage.namespace_folder import folder_name  # noqa: PLC0415
     from recollect.jobs.following.cursor import Cursor  # noqa: PLC0415
     from recollect.jobs.following.webhook_store import WebhookStore  # noqa: PLC0415
@@ -54,7 +53,7 @@ def add(
             namespace, url, name=name, types=tuple(types or ()), knowledge=knowledge, allows_private=allow_private
         )
         parts.run_store.set_cursor(f"webhook {webhook.name}", folder_name(namespace), Cursor(position=position))
-    open_audit(context.obj).record(command_entry("recollect webhook add", namespace, ("export",), count=None))
+    record_command(context, "export")
     echo(webhook.name)
     echo(webhook.secret)
 

@@ -132,6 +132,6 @@ def open_access(
     return AccessControl(
         tokens=TokenStore(settings.tokens_path),
         rates=RateLimits(access.requests_per_minute, access.denials_per_minute, memory=rates),
-        audit=AuditLog(settings.storage.data / "audit", bytes_max=access.audit_bytes_max),
+        audit=AuditLog(settings.storage.data / "audit", settings.storage.key_options, bytes_max=access.audit_bytes_max),
         local_secret=local_secret or new_local_secret(),
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from recollect.api.access.audit_log import AuditEntry, AuditLog
 from recollect.api.access.callers import Caller, Scope
 from recollect.api.mcp.tool_results import ToolAnswer
 from recollect.api.retrieval.contract.request import RetrieveRequest
@@ -74,5 +75,18 @@ def append_here(memory: Recollect, namespace: str) -> AppendNote:
     return append
 
 
-def record_nothing(_tool: str, _scopes: frozenset[Scope], _answer: ToolAnswer) -> None:
-    """Record no call: commands on the data folder itself are not audited."""
+def audited(audit: AuditLog, caller: Caller, namespace: str) -> RecordCall:
+    """Return what writes a line of `audit` about each call."""
+
+    def record(tool: str, scopes: frozenset[Scope], answer: ToolAnswer) -> None:
+        entry = AuditEntry(
+            token_id=caller.id,
+            namespace=namespace,
+            route=f"MCP {tool}",
+            scopes=tuple(sorted(scopes)),
+            status=answer.status,
+            count=answer.count,
+        )
+        audit.record(entry)
+
+    return record

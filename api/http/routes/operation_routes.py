@@ -34,7 +34,7 @@ def _monitor(request: Request) -> StateMonitor:
 
 
 @router.get("/health")
-@allow("read", extent="server")
+@allow("read", extent="server", audited=False)
 async def health(request: Request) -> Response:
     """Return the state of every part and its problems; 200 as long as the process answers."""
     monitor = _monitor(request)
@@ -59,7 +59,7 @@ async def health(request: Request) -> Response:
 
 
 @router.get("/v1/health/lag", name="lag")
-@allow("read", extent="server")
+@allow("read", extent="server", audited=False)
 async def lag(request: Request, limit: Limit = PAGE_ITEMS) -> Response:
     """List the namespaces whose read models, vectors or extraction are behind the log, the oldest first."""
     state = await _monitor(request).latest()
@@ -69,14 +69,14 @@ async def lag(request: Request, limit: Limit = PAGE_ITEMS) -> Response:
 
 
 @router.get("/health/live")
-@allow(extent="public")
+@allow(extent="public", audited=False)
 async def live(memory: Memory) -> Response:
     """Return 200 as long as the process answers; nothing is read."""
     return json_response({"live": True, "log": memory.parts.log.log_id})
 
 
 @router.get("/health/ready")
-@allow(extent="public")
+@allow(extent="public", audited=False)
 async def ready(memory: Memory, request: Request) -> Response:
     """Return whether requests can be served: 200, or 503 with the reasons why not."""
     monitor = _monitor(request)
@@ -86,7 +86,7 @@ async def ready(memory: Memory, request: Request) -> Response:
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-@allow("read", extent="server")
+@allow("read", extent="server", audited=False)
 async def metrics(memory: Memory, request: Request) -> Response:
     """Return the metrics of the server, and the state of the background work, in the text format of Prometheus.
 

@@ -29,7 +29,7 @@ router = GuardedRouter(tags=["overview"], dependencies=[Depends(refuse_unknown)]
 
 
 @router.get("/v1/namespaces/{namespace}/map", name="map")
-@allow("read", cost=5, audited=True)
+@allow("read", cost=5)
 async def read_map(
     memory: Memory,
     namespace: str,
@@ -41,7 +41,7 @@ async def read_map(
 
 
 @router.get("/v1/namespaces/{namespace}/profile", name="profile")
-@allow("read", cost=5, audited=True)
+@allow("read", cost=5)
 async def read_profile(
     memory: Memory,
     namespace: str,
@@ -57,7 +57,7 @@ async def read_profile(
 
 
 @router.get("/v1/namespaces/{namespace}/timeline", name="timeline")
-@allow("read", audited=True)
+@allow("read")
 async def read_timeline(
     memory: Memory,
     namespace: str,
@@ -69,7 +69,7 @@ async def read_timeline(
 
 
 @router.get("/v1/namespaces/{namespace}/stats", name="stats")
-@allow("read")
+@allow("read", audited=False)
 async def read_stats(memory: Memory, namespace: str, as_of: AsOfText = None) -> Response:
     """Return how many episodes and memories the namespace holds, and the bytes of its files."""
     data = memory.parts.settings.storage.data
@@ -77,7 +77,7 @@ async def read_stats(memory: Memory, namespace: str, as_of: AsOfText = None) -> 
 
 
 @router.get("/v1/namespaces/{namespace}/memories/{memory_id:path}/sources", name="memory sources")
-@allow("read", audited=True)
+@allow("read")
 async def list_memory_sources(memory: Memory, namespace: str, memory_id: str, as_of: AsOfText = None) -> Response:
     """List the messages that a memory was derived from, expired or not."""
     log = memory.parts.log
@@ -87,7 +87,7 @@ async def list_memory_sources(memory: Memory, namespace: str, memory_id: str, as
 
 
 @router.get("/v1/namespaces/{namespace}/moments", name="moments")
-@allow("read")
+@allow("read", audited=False)
 async def read_moments(
     memory: Memory, namespace: str, limit: Annotated[int, Query(ge=2, le=MOMENTS_MAX)] = 60
 ) -> Response:

@@ -21,7 +21,7 @@ router = GuardedRouter(tags=["lists"], dependencies=[Depends(refuse_unknown)])
 
 
 @router.get("/v1/namespaces", name="namespaces")
-@allow("read", extent="own", audited=True)
+@allow("read", extent="own")
 async def list_namespaces(
     memory: Memory, caller: AdmittedCaller, after: After = "", limit: Limit = PAGE_ITEMS
 ) -> Response:
@@ -32,7 +32,7 @@ async def list_namespaces(
 
 
 @router.get("/v1/namespaces/{namespace}/episodes/{episode_id:path}/sources", name="sources")
-@allow("read", audited=True)
+@allow("read")
 async def list_sources(memory: Memory, namespace: str, episode_id: str) -> Response:
     """List the original messages of a summary, expired or not."""
     sources = await run_in_threadpool(memory.sources, namespace, episode_id)
@@ -40,14 +40,14 @@ async def list_sources(memory: Memory, namespace: str, episode_id: str) -> Respo
 
 
 @router.get("/v1/namespaces/{namespace}/facts/{fact_id:path}/history", name="fact history")
-@allow("read", audited=True)
+@allow("read")
 async def list_fact_history(memory: Memory, namespace: str, fact_id: str, as_of: AsOfText = None) -> Response:
     """List the values that held in turn with a fact, oldest first, each with its validity and status."""
     return json_response(await run_in_threadpool(memory.fact_history, namespace, fact_id, as_of=as_of))
 
 
 @router.get("/v1/namespaces/{namespace}/preferences/{preference_id:path}/history", name="preference history")
-@allow("read", audited=True)
+@allow("read")
 async def list_preference_history(
     memory: Memory, namespace: str, preference_id: str, as_of: AsOfText = None
 ) -> Response:
@@ -56,7 +56,7 @@ async def list_preference_history(
 
 
 @router.get("/v1/namespaces/{namespace}/graph", name="graph")
-@allow("read", audited=True)
+@allow("read")
 async def read_graph(
     memory: Memory,
     namespace: str,
@@ -71,7 +71,7 @@ async def read_graph(
 def _list_route(name: str) -> Callable[..., Awaitable[Response]]:
     """Return the route of the list `name`."""
 
-    @allow("read", audited=True)
+    @allow("read")
     async def list_rows(
         memory: Memory,
         namespace: str,

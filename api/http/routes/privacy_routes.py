@@ -48,7 +48,7 @@ class ReviewBody(BaseModel):
 
 
 @router.get("/v1/namespaces/{namespace}/quarantine", name="quarantine")
-@allow("review", audited=True)
+@allow("review")
 async def list_quarantine(
     memory: Memory,
     namespace: str,
@@ -67,7 +67,7 @@ async def list_quarantine(
     name="review",
     openapi_extra=body_reference("ReviewBody"),
 )
-@allow("review", audited=True)
+@allow("review")
 async def review(memory: Memory, namespace: str, memory_id: str, request: Request) -> Response:
     """Approve, reject or redact a memory in quarantine."""
     check_namespace(namespace)
@@ -97,7 +97,7 @@ async def record_answer(memory: Memory, namespace: str, request: Request) -> Res
 
 
 @router.get("/v1/namespaces/{namespace}/export", name="export", responses=_EXPORTED)
-@allow("export", audited=True)
+@allow("export")
 async def export(
     memory: Memory,
     namespace: str,

@@ -43,7 +43,7 @@ class WindowRequest(BaseModel):
 
 
 @router.post("/v1/namespaces/{namespace}/retrieve", openapi_extra=body_reference("RetrieveRequest"))
-@allow("read", audited=True, live=True)
+@allow("read", live=True)
 async def retrieve(
     memory: Memory, caller: AdmittedCaller, namespace: str, request: Request, wait: Wait = False
 ) -> Response:
@@ -57,7 +57,7 @@ async def retrieve(
 
 
 @router.get("/v1/namespaces/{namespace}/traces", name="traces")
-@allow("read", audited=True)
+@allow("read")
 async def list_traces(
     memory: Memory, caller: AdmittedCaller, namespace: str, after: After = "", limit: Limit = PAGE_ITEMS
 ) -> Response:
@@ -66,7 +66,7 @@ async def list_traces(
 
 
 @router.get("/v1/namespaces/{namespace}/traces/{trace_id}", name="trace")
-@allow("read", audited=True)
+@allow("read")
 async def read_trace(memory: Memory, caller: AdmittedCaller, namespace: str, trace_id: str) -> Response:
     """Explain a retrieval: what was understood, candidates, features, gate, budget, what was dropped and why."""
     trace = await run_in_threadpool(memory.trace, namespace, trace_id)
@@ -80,7 +80,7 @@ async def read_trace(memory: Memory, caller: AdmittedCaller, namespace: str, tra
     name="window",
     openapi_extra=body_reference("WindowRequest"),
 )
-@allow("read", "write", cost=10, audited=True)
+@allow("read", "write", cost=10)
 async def fit_window(memory: Memory, namespace: str, session_id: str, request: Request) -> Response:
     """Fit a running conversation to a token budget; when it is nearly full its oldest turns are summarised."""
     check_namespace(namespace)

@@ -27,15 +27,17 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 _STREAM = b"text/event-stream; charset=utf-8"
 PlainEndpoint = Callable[[Request], Awaitable[Response]]
 
-#: The keys of a request's scope: its caller, the number of items in its answer, and the right of its route.
+#: The keys of a request's scope: its caller, the number of items in its answer, whether it returns memories by way of
+#: exception, and the right of its route.
 _CALLER = "recollect.caller"
 _COUNT = "recollect.count"
+_IS_READ = "recollect.is_read"
 _ROUTE_RIGHT = "recollect.right"
 _RIGHT = "__recollect_right__"
 
 
 def allow(
-    *scopes: callers.Scope, extent: Extent = "namespace", cost: int = 1, audited: bool = False, live: bool = False
+    *scopes: callers.Scope, extent: Extent = "namespace", cost: int = 1, audited: bool = True, live: bool = False
 ) -> Callable[[Endpoint], Endpoint]:
     """Declare the right that a route needs; the decorator goes below the router's.
 
@@ -43,7 +45,8 @@ def allow(
         scopes: the scopes that the caller must have, all of them.
         extent: what the route is about; see `callers.Extent`.
         cost: how many requests it counts as in the rate of the caller.
-        audited: whether each call is a line of the audit log.
+        audited: whether each call is a line of the audit log. Calls that return no memories, and those that come with
+            every message, are not: they would push the others out.
         live: whether a user waits for the answer; see `jobs.derivation.request_activity`.
     """
     right = Right(scopes=frozenset(scopes), extent=extent, cost=cost, is_audited=audited, is_live=live)
@@ -77,6 +80,11 @@ def is_still_admitted(request: HTTPConnection) -> bool:
     except RecollectError:
         return False
     return True
+
+
+def note_read(request: HTTPConnection, items: int) -> None:
+    """Have a line of the audit log about this request: it returns memories, as not every call of its route does."""
+    request.scope[_COUNT], request.scope[_IS_READ] = items, True
 
 
 class CountedResponse(Response):
@@ -190,7 +198,8 @@ class _Guard:
             self.status = status_of(error)
         elif error is not None:
             self.status = 500
-        if (self._right.is_audited or self.status in (401, 403)) and not self._is_recorded:
+        is_audited = self._right.is_audited or self._scope.get(_IS_READ) or self.status in (401, 403)
+        if is_audited and not self._is_recorded:
             self._record(self.status)
 
     async def send(self, message: Message) -> None:

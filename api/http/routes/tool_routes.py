@@ -22,7 +22,7 @@ router = GuardedRouter(include_in_schema=False)
 
 
 @router.get(f"{_PREFIX}/openapi.json")
-@allow(extent="any")
+@allow(extent="any", audited=False)
 async def read_tools() -> Response:
     """Return the OpenAPI description of the tools alone: a host makes a tool of each operation."""
     return json_response(tools_description())
@@ -61,7 +61,7 @@ def _operation(tool: ToolDefinition) -> dict[str, Any]:
 def _add_route(tool: ToolDefinition) -> None:
     """Add the route of one tool."""
 
-    @allow(*sorted(tool.scopes), extent="own")
+    @allow(*sorted(tool.scopes), extent="own", audited=False)
     async def answer(request: Request) -> Response:
         session = tool_session(request, await memory_of(request), own_namespace(request))
         arguments = json_object(await read_body(request))

@@ -37,14 +37,14 @@ _MEDIA_TYPES = {
 
 
 @router.get("/")
-@allow(extent="public")
+@allow(extent="public", audited=False)
 async def read_viewer(request: Request) -> Response:
     """Return the page of the viewer."""
     return page_response(request, "index.html")
 
 
 @router.get("/web/{name}")
-@allow(extent="public")
+@allow(extent="public", audited=False)
 async def read_viewer_file(request: Request, name: str) -> Response:
     """Return a file of the viewer."""
     return page_response(request, name)

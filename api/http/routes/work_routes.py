@@ -46,7 +46,7 @@ class CompactBody(BaseModel):
 
 
 @router.post(f"{_NAMESPACE_PATH}/settle", name="settle", openapi_extra=body_reference("SettleBody", required=False))
-@allow("write", cost=10)
+@allow("write", cost=10, audited=False)
 async def settle(memory: Memory, namespace: str, request: Request) -> Response:
     """Complete the background work on a namespace: catch up, extract, observe, embed. The answer comes after it.
 
@@ -58,7 +58,7 @@ async def settle(memory: Memory, namespace: str, request: Request) -> Response:
 
 
 @router.post(f"{_NAMESPACE_PATH}/compact", name="compact", openapi_extra=body_reference("CompactBody", required=False))
-@allow("admin", cost=10, audited=True)
+@allow("admin", cost=10)
 async def compact(memory: Memory, namespace: str, request: Request) -> Response:
     """Run the nightly jobs on a namespace; return the number of appended events by step, and the tiers."""
     body = await parse_body(CompactBody, request, optional=True)
@@ -67,14 +67,14 @@ async def compact(memory: Memory, namespace: str, request: Request) -> Response:
 
 
 @router.post(f"{_NAMESPACE_PATH}/replay", name="replay")
-@allow("admin", cost=10, audited=True)
+@allow("admin", cost=10)
 async def replay(memory: Memory, namespace: str) -> Response:
     """Rebuild the read model of a namespace from the log while it keeps serving; return the number of events."""
     return json_response({"events": await run_in_threadpool(memory.replay, namespace)})
 
 
 @router.post(f"{_NAMESPACE_PATH}/check", name="check")
-@allow("admin", cost=10)
+@allow("admin", cost=10, audited=False)
 async def check(memory: Memory, namespace: str) -> Response:
     """Rebuild the read model in a second file and compare it with the one in use."""
     checked = await run_in_threadpool(memory.check, namespace)
@@ -82,7 +82,7 @@ async def check(memory: Memory, namespace: str) -> Response:
 
 
 @router.get(f"{_NAMESPACE_PATH}/verify", name="verify")
-@allow("read", cost=10)
+@allow("read", cost=10, audited=False)
 async def verify(memory: Memory, namespace: str) -> Response:
     """Recompute the hash chain of a namespace and compare it with what is stored."""
     verified = await run_in_threadpool(memory.verify, namespace)
@@ -90,7 +90,7 @@ async def verify(memory: Memory, namespace: str) -> Response:
 
 
 @router.get(f"{_NAMESPACE_PATH}/version", name="version")
-@allow("read")
+@allow("read", audited=False)
 async def read_version(memory: Memory, namespace: str, as_of: AsOfText = None) -> Response:
     """Return the version of `as_of`: the last one recorded by then, 0 before the first event; the head without it."""
     check_namespace(namespace)
@@ -101,7 +101,7 @@ async def read_version(memory: Memory, namespace: str, as_of: AsOfText = None) -
 
 
 @router.get(f"{_NAMESPACE_PATH}/tiers", name="tiers")
-@allow("read")
+@allow("read", audited=False)
 async def read_tiers(memory: Memory, namespace: str) -> Response:
     """Return how many episodes and tokens the memory holds, by tier."""
     tiers = await run_in_threadpool(memory.tiers, namespace)
