@@ -1,4 +1,4 @@
-"""Prompt fence: marks recalled text in a prompt as data, and disables imitations of its tags."""
+"""Prompt fence: marks recalled text in a prompt as data, and disables imitations of its tags and tokens of models."""
 
 from __future__ import annotations
 
@@ -14,8 +14,17 @@ from recollect.events.intake.recalled_context import NOTE, TAG
 OPENING = f'<{TAG} note="{NOTE}">'
 CLOSING = f"</{TAG}>"
 
-#: A tag of the fence, by its letters: case, spaces and signs around them do not matter to a language model.
-_IMITATION = re.compile(r"<[^\w<>]{0,8}recalled[\W_]{0,4}memor")
+#: Tokens that end or begin the turn of a role in the chat templates of ChatML, Llama, Gemma, Mistral and DeepSeek, and
+#: the tags of roles that stand in for them. A tokenizer may read them as its own, also within other text.
+_TOKENS = (
+    r"<\|[a-z][^\s<>|]{0,40}\|>|<(?:start|end)_of_turn>|</?(?:s|bos|eos|unk|system|assistant)>|<</?sys>>"
+    r"|\[/?(?:inst|system_prompt|available_tools|tool_(?:calls|results))\]"
+)
+#: A tag of the fence, by its letters: case, spaces and signs around them do not matter to a language model; or a token.
+_IMITATION = re.compile(rf"<[^\w<>]{{0,8}}recalled[\W_]{{0,4}}memor|{_TOKENS}")
+_TOKEN = re.compile(_TOKENS)
+#: What is shown in place of the first sign of an imitation.
+_DISABLED = {"<": "‹", "[": "［"}
 #: Signs that a language model reads as another: entities of HTML, percent and backslash codes.
 _CODED = re.compile(
     r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});?|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}"
@@ -25,8 +34,8 @@ _DECODINGS_MAX = 3
 #: Letters of other scripts and signs that look like those of the tag.
 _LOOKALIKES = str.maketrans(
     {"а": "a", "с": "c", "е": "e", "о": "o", "у": "y", "г": "r", "м": "m", "ԁ": "d", "ӏ": "l", "ı": "l", "α": "a",
-     "ϲ": "c", "ε": "e", "ο": "o", "ᴇ": "e", "ᴍ": "m", "ʏ": "y", "〈": "<", "⟨": "<", "❮": "<", "˂": "<", "⁄": "/",
-     "∕": "/", "⧸": "/"}
+     "ϲ": "c", "ε": "e", "ο": "o", "ᴇ": "e", "ᴍ": "m", "ʏ": "y", "〈": "<", "⟨": "<", "❮": "<", "˂": "<", "≺": "<",
+     "ᐸ": "<", "〉": ">", "⟩": ">", "❯": ">", "˃": ">", "≻": ">", "ᐳ": ">", "⁄": "/", "∕": "/", "⧸": "/"}
 )  # fmt: skip
 #: Signs that no reader sees, or that turn the direction of a text: not joiners, which emoji and Persian need.
 _UNSEEN = re.compile(
@@ -36,7 +45,7 @@ _UNSEEN = re.compile(
 #: Those of them that are white space for Python.
 _UNSEEN_SPACES = "\x1c\x1d\x1e\x1f"
 #: The signs that are read as the bracket of a tag, and the first signs of codes; a text without them has no tag.
-_OPENING_OR_CODE = re.compile(r"[<˂≮〈❮⟨〈︿﹤＜&%\\]")
+_OPENING_OR_CODE = re.compile(r"[<˂≮〈❮⟨〈︿﹤＜≺ᐸ&%\\\[［]")
 #: A letter or sign of `_LOOKALIKES`.
 _LOOKALIKE = re.compile(f"[{''.join(map(chr, _LOOKALIKES))}]")
 #: The lower-case letter of each ASCII letter, and the ASCII characters that are not letters.
@@ -71,7 +80,7 @@ def is_plain(text: str) -> bool:
 
 
 def disable_tags(text: str) -> str:
-    """Return `text` with a sign that opens no tag in place of each `<` before the name of the fence in any disguise."""
+    """Return `text` with a sign that opens no tag in place of the first one of each imitation in any disguise."""
     if not _may_imitate(text):
         return text
     signs = _decoded(text)
@@ -79,7 +88,7 @@ def disable_tags(text: str) -> str:
     position = 0
     for tag in _IMITATION.finditer("".join(sign.text for sign in signs)):
         bracket = signs[tag.start()]
-        parts += [text[position : bracket.start], "‹"]
+        parts += [text[position : bracket.start], _DISABLED[bracket.text]]
         position = bracket.end
     return "".join([*parts, text[position:]])
 
@@ -88,12 +97,12 @@ def _has_opening_or_code(text: str) -> bool:
     """Return whether `text` has a sign that may be read as the bracket of a tag."""
     if text.isascii():
         # Faster than the pattern, which compares each sign with the class.
-        return "<" in text or "&" in text or "%" in text or "\\" in text
+        return "<" in text or "[" in text or "&" in text or "%" in text or "\\" in text
     return _OPENING_OR_CODE.search(text) is not None
 
 
 def _may_imitate(text: str) -> bool:
-    """Return whether `text` has a bracket and the letters of the tag in a row; cheap, for few texts have."""
+    """Return whether `text` has a token, or a bracket and the letters of the tag in a row; cheap, for few have."""
     if not _has_opening_or_code(text):
         return False
     for _ in range(_DECODINGS_MAX):
@@ -104,6 +113,8 @@ def _may_imitate(text: str) -> bool:
         text = unicodedata.normalize("NFKD", text).casefold()
         if _LOOKALIKE.search(text):
             text = text.translate(_LOOKALIKES)
+    if _TOKEN.search(text.lower()):
+        return True
     letters = text.encode("ascii", "ignore").translate(_LETTERS, _OTHER_THAN_LETTERS)
     return b"recalledmemor" in letters
 
