@@ -17,6 +17,8 @@ from recollect.api.analytics.tables import Tables
 from recollect.events.errors import InvalidInput
 from recollect.events.progress import OnProgress
 
+#: The first characters of what spreadsheets take for a formula.
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 Format = Literal["table", "json", "csv", "parquet"]
 
 #: Characters of a line of a table where nothing else is said.
@@ -70,10 +72,15 @@ def render(result: QueryResult, output_format: Format, *, width: int = TABLE_WID
             text = io.StringIO()
             writer = csv.writer(text)
             writer.writerow(result.columns)
-            writer.writerows(result.rows)
+            writer.writerows([*map(_without_formula, row)] for row in result.rows)
             return text.getvalue().encode()
         case _:
             return _table(result, width).encode()
+
+
+def _without_formula(value: Any) -> Any:
+    """Return a value as a cell that no spreadsheet computes: text like a formula gets an apostrophe (by OWASP)."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_SIGNS) else value
 
 
 def _table(result: QueryResult, width: int) -> str:

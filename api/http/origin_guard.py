@@ -6,6 +6,7 @@ so that both are compared with the names of this server. Programs send neither `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
@@ -19,6 +20,8 @@ from recollect.events.errors import ForeignHost, ForeignOrigin, RecollectError
 _LOCAL_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
 #: Names that are read once: those of the server, and what strangers send meanwhile.
 _NAMES_MAX = 64
+#: A name or an address with or without a port (RFC 3986, section 3.2, without user information).
+_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([^\[\]:@/?#\\\s]{1,253}))(?::\d{0,5})?")
 #: Headers of every answer: it is memory, and no page of a browser.
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -98,11 +101,9 @@ def _is_visit(scope: Scope, headers: Mapping[bytes, bytes]) -> bool:
 
 @lru_cache(_NAMES_MAX)
 def _host_name(authority: str) -> str:
-    """Return the name or address in `name:port`; empty when there is none. The port may be that of a proxy."""
-    text = authority.strip().lower()
-    if text.startswith("["):
-        return _normalised(text[1:].partition("]")[0])
-    return _normalised(text.partition(":")[0])
+    """Return the name or address of an authority; empty when it is not one. The port may be that of a proxy."""
+    parts = _AUTHORITY.fullmatch(authority.strip().lower())
+    return _normalised(parts[1] or parts[2]) if parts else ""
 
 
 @lru_cache(_NAMES_MAX)

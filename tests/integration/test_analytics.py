@@ -116,6 +116,9 @@ def test_answers_come_as_table_csv_and_parquet(data: Path) -> None:
         "namespace,version,occurred_at,actor",
         "ann,31,2026-03-02 10:00:00,ann",
     ]
+    # No cell is a formula of a spreadsheet; numbers stay.
+    cells = recollect("sql", "SELECT '=1+1' AS a, '@x' AS b, -5 AS c, 'a=b' AS d", "--format", "csv", data=data)
+    assert cells.stdout.splitlines()[1] == "'=1+1,'@x,-5,a=b"
     file = data / "it's.parquet"
     done = recollect("sql", f"{query};", "--format", "parquet", "--output", str(file), data=data)
     assert done.returncode == 0, done.stderr

@@ -227,6 +227,12 @@ def test_an_address_that_guesses_tokens_is_slowed_down_and_fills_no_audit_log(tm
         ("memory.example.org.evil.example", 421),
         ("", 421),
         ("192.168.0.9", 421),
+        ("[::1].evil.example", 421),
+        ("[::1]evil.example:80", 421),
+        ("localhost:evil", 421),
+        ("127.0.0.1:80:80", 421),
+        ("user@localhost", 421),
+        ("localhost/evil", 421),
     ],
 )
 def test_only_the_names_of_the_server_are_answered(tmp_path: Path, host: str, status: int) -> None:
