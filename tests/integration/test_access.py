@@ -100,6 +100,21 @@ def test_every_route_that_changes_knowledge_is_a_line_of_the_audit_log() -> None
     }
 
 
+def test_a_turn_of_another_user_than_the_one_of_the_message_needs_a_scope(tmp_path: Path) -> None:
+    def sent(name: str | None, token: str) -> int:
+        turns = [{"role": "user", "name": "Ann", "text": "I moved to Oslo."}, {"role": "assistant", "text": "Noted."}]
+        payload = {"role": "user", "turns": turns} | ({"name": name} if name else {})
+        event = {"type": "message.added", "payload": payload}
+        return int(house.http.post("/v1/namespaces/a/events", json=event, headers=headers(token)).status_code)
+
+    with application(tmp_path) as house:
+        tokens = house.access.tokens
+        _, writer = tokens.create(name="bot", scopes=["write"], patterns=["a"], days=None)
+        _, mover = tokens.create(name="mover", scopes=["write", "admin"], patterns=["a"], days=None)
+        assert [sent(name, writer) for name in ("Ann", None, "Mallory")] == [201, 201, 403]
+        assert sent("Mallory", mover) == 201
+
+
 def test_a_route_without_a_right_is_refused_at_import() -> None:
     router = GuardedRouter()
     with pytest.raises(TypeError, match="declares no right"):

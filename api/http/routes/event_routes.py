@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+import orjson
 from fastapi import Depends, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -50,8 +51,11 @@ async def append_response(
     """Append `drafts`, and retrieve for the last message when the query of the request asks for it.
 
     Raises:
-        InvalidInput: a query parameter is wrong. ScopeMissing: the caller may not read. Nothing is appended then.
+        InvalidInput: a query parameter is wrong. ScopeMissing: the caller may not read, or not append what one user
+            says in the message of another. Nothing is appended then.
     """
+    if any(map(_has_foreign_turn, drafts)):
+        caller_of(request).require_scopes({"admin"})
     options = _retrieval_options(request)
     screened = await off_loop(memory.parts.screened, namespace, drafts)
     retrieval = None if options is None else await _admitted_retrieval(request, memory, namespace, screened, options)
@@ -109,6 +113,16 @@ async def import_events(memory: Memory, namespace: str, request: Request) -> Res
         privacy=memory.parts.settings.privacy,
     )
     return json_response({"added": imported.added, "duplicates": imported.duplicates})
+
+
+def _has_foreign_turn(draft: EventDraft) -> bool:
+    """Return whether a message with the name of one user has a turn of another one."""
+    if b'"turns"' not in draft.payload:
+        return False
+    payload: dict[str, Any] = orjson.loads(draft.payload)
+    name: str | None = payload.get("name")
+    turns: list[dict[str, Any]] = payload.get("turns") or []
+    return name is not None and any(turn["role"] == "user" and turn.get("name") not in (None, name) for turn in turns)
 
 
 def _retrieval_options(request: Request) -> dict[str, Any] | None:
