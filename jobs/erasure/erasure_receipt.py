@@ -16,6 +16,8 @@ from recollect.projections.read_models.purges import Target
 
 #: What an erasure does not reach, in the words of the receipt.
 _EXCLUSIONS: tuple[str, ...] = (
+    "what was removed or rewritten and not searched: compressed segments of the archive, the words of keyword indexes, "
+    "vectors and token codes, and texts under 24 bytes",
     "copies outside of this installation: backups and exports made before, replicas, snapshots of file systems",
     "blocks that the disk or the file system has not overwritten yet; encrypt the disk",
     "versions, times of recording and types of other events, and ids of erased events in the headers of other events",
