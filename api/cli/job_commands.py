@@ -9,12 +9,18 @@ from collections.abc import Callable
 from functools import partial
 from operator import itemgetter
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from recollect.api.cli.progress_line import ProgressBars, progress_bars
-from recollect.api.cli.session import NamespaceOption, iter_namespaces, load_cli_settings, open_cli_memory
+from recollect.api.cli.session import (
+    NamespaceOption,
+    iter_namespaces,
+    load_cli_settings,
+    open_cli_memory,
+    record_command,
+)
 from recollect.api.cli.terminal import echo
 from recollect.events.errors import InvalidInput
 
@@ -22,7 +28,10 @@ if TYPE_CHECKING:
     from recollect.jobs.llm_reading.llm_rereading import Rereading
 
 
-app = typer.Typer(help="Background jobs: runs, processes, dead letters.", invoke_without_command=True)
+_Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
+app = typer.Typer(
+    help="Background jobs: runs, processes, parked namespaces, dead letters.", invoke_without_command=True
+)
 
 
 def worker(context: typer.Context) -> None:
@@ -74,15 +83,17 @@ def _stopping(stopped: threading.Event) -> Callable[[int, FrameType | None], Non
 
 @app.callback()
 def jobs(context: typer.Context) -> None:
-    """Show the last run of every job, the processes, the backlog, and the dead letters."""
+    """Show the last run of every job, the processes, the backlog, parked namespaces, and the dead letters."""
     if context.invoked_subcommand is not None:
         return
     from recollect.api.operations.background_state import background_state  # noqa: PLC0415
+    from recollect.api.operations.failures import list_failures  # noqa: PLC0415
     from recollect.api.operations.health import run_json  # noqa: PLC0415
     from recollect.events.envelope import now_us, rfc3339  # noqa: PLC0415
 
     with open_cli_memory(context.obj) as memory:
         state = background_state(memory.parts)
+        failures = list_failures(memory.parts, state)
     for run in state.runs:
         fields = run_json(run)
         end = f"ended {fields['ended']}" if fields["ended"] else "is running"
@@ -100,6 +111,9 @@ def jobs(context: typer.Context) -> None:
         f"messages to read, {state.queues_total} messages in queues"
     )
     echo(f"{least}{lag['namespaces_behind']} of {state.scan.compared} namespaces have a backlog")
+    for parked in failures["parked"]:
+        event = f"version {parked['version']} ({parked['type']}, {parked['event_id']})"
+        echo(f"parked {parked['namespace']}: {event}: {parked['error']}")
     for letter in state.dead_letters:
         last = letter.error.strip().splitlines()[-1]
         echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")
@@ -135,6 +149,39 @@ def requeue(
     if not count and letter_id is not None:
         raise InvalidInput("no dead letter has this id; `recollect jobs` lists them", field="letter_id")
     echo(f"{count} dead letters requeued")
+
+
+@app.command()
+def retry(context: typer.Context, namespace: _Namespace) -> None:
+    """Project a parked namespace again from the event at which it is parked."""
+    from recollect.api.operations.failures import retry_parked  # noqa: PLC0415
+
+    with open_cli_memory(context.obj) as memory:
+        _print_progress(namespace, retry_parked(memory.parts, namespace))
+
+
+@app.command()
+def skip(
+    context: typer.Context,
+    namespace: _Namespace,
+    version: Annotated[int, typer.Argument(min=1, help="The version at which it is parked.")],
+    reason: Annotated[str, typer.Option(help="Why the event is left out; it is recorded in the log.")],
+) -> None:
+    """Leave out the event at which a namespace is parked, as long as it cannot be projected, and go on after it."""
+    from recollect.api.operations.failures import skip_parked  # noqa: PLC0415
+
+    with open_cli_memory(context.obj) as memory:
+        progress = skip_parked(memory.parts, namespace, version, reason)
+    record_command(context, "admin", count=1)
+    _print_progress(namespace, progress)
+
+
+def _print_progress(namespace: str, progress: dict[str, Any]) -> None:
+    """Print how far a namespace is projected; exit with 1 when it is parked again."""
+    echo(f"{namespace}: version {progress['version']} of {progress['head']}")
+    if progress["parked"]:
+        echo(f"parked at version {progress['parked']['version']}: {progress['parked']['error']}", err=True)
+        raise typer.Exit(1)
 
 
 def compact(

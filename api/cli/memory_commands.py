@@ -370,6 +370,9 @@ def replay(
         bool,
         typer.Option("--check", help="Rebuild into other files and compare with those in use; exit 1 on a difference."),
     ] = False,
+    park: Annotated[
+        bool, typer.Option("--park", help="Stop at an event that cannot be projected, and use what is before it.")
+    ] = False,
     as_of: _AsOf = None,
     processes: Processes = CORES,
 ) -> None:
@@ -383,8 +386,8 @@ def replay(
     from recollect.projections.read_models.read_models import ReadModels  # noqa: PLC0415
 
     if as_of is not None:
-        if check:
-            raise InvalidInput("cannot be combined with --as-of", field="--check")
+        if check or park:
+            raise InvalidInput("cannot be combined with --as-of", field="--check" if check else "--park")
         with open_cli_memory(context.obj) as memory, progress_bars() as progress:
             _replay_past(memory, namespace, as_of, progress)
         return
@@ -398,7 +401,7 @@ def replay(
         heads = list_heads(log, namespace)
         reopen = partial(open_models, settings.storage.data, settings.storage.log_url, settings.storage.key_options)
         on_progress = partial(progress.show, "checking" if check else "replaying")
-        work = "check" if check else "replay"
+        work = "check" if check else "park" if park else "replay"
         for result in rebuild_all(
             heads, models, open_read_models=reopen, mode=work, processes=processes, on_progress=on_progress
         ):

@@ -144,9 +144,9 @@ class AsyncClientMethods(AsyncClientServer):
         """Do what `Recollect.sources` does."""
         return await self._send(page_calls.sources(namespace, episode_id))
 
-    async def replay(self, namespace: str) -> int:
+    async def replay(self, namespace: str, *, parks: bool = False) -> int:
         """Do what `Recollect.replay` does."""
-        return await self._send(page_calls.replay(namespace))
+        return await self._send(page_calls.replay(namespace, parks))
 
     async def check(self, namespace: str) -> ReplayCheck:
         """Do what `Recollect.check` does."""

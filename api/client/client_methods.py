@@ -140,9 +140,9 @@ class ClientMethods(ClientServer):
         """Do what `Recollect.sources` does."""
         return self._send(page_calls.sources(namespace, episode_id))
 
-    def replay(self, namespace: str) -> int:
+    def replay(self, namespace: str, *, parks: bool = False) -> int:
         """Do what `Recollect.replay` does."""
-        return self._send(page_calls.replay(namespace))
+        return self._send(page_calls.replay(namespace, parks))
 
     def check(self, namespace: str) -> ReplayCheck:
         """Do what `Recollect.check` does."""

@@ -154,9 +154,9 @@ def settle(namespace: str, timeout_seconds: float | None, now: datetime | str | 
     )
 
 
-def replay(namespace: str) -> Call[int]:
+def replay(namespace: str, parks: bool) -> Call[int]:
     """Describe `Recollect.replay`."""
-    path = namespace_path(namespace, "replay")
+    path = namespace_path(namespace, "replay") + ("?parks=true" if parks else "")
     return Call(method="POST", path=path, body=b"{}", read=lambda answer: int(answer["events"]), duration="long")
 
 

@@ -20,10 +20,10 @@ from recollect.api.http.openapi import describe, operation_id
 from recollect.api.http.origin_guard import OriginGuard
 from recollect.api.http.request_observer import RequestObserver
 from recollect.api.http.routes import (
-    dead_letter_routes,
     description_routes,
     erasure_routes,
     event_routes,
+    failure_routes,
     mcp_routes,
     memory_routes,
     operation_routes,
@@ -57,7 +57,7 @@ ROUTERS: tuple[GuardedRouter, ...] = tuple(
         operation_routes,
         mcp_routes,
         tool_routes,
-        dead_letter_routes,
+        failure_routes,
         description_routes,
         viewer_routes,
     )

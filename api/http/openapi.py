@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from recollect.api.http.answer_schemas import add_answers
 from recollect.api.http.routes.erasure_routes import EraseBody, ReadmitBody
 from recollect.api.http.routes.event_routes import EVENTS_PATH
+from recollect.api.http.routes.failure_routes import SkipBody
 from recollect.api.http.routes.json_bodies import body_reference
 from recollect.api.http.routes.memory_routes import MESSAGES_PATH, EndBody, ReasonBody, SeparateBody, UndoBody
 from recollect.api.http.routes.privacy_routes import AnswerBody, ReviewBody
@@ -37,6 +38,7 @@ _BODIES = (
     SettleBody,
     CompactBody,
     EraseBody,
+    SkipBody,
     ReadmitBody,
 )
 

@@ -343,13 +343,14 @@ class Recollect(
         with self._reading(namespace) as snapshot:
             return [*read_sources(episode_id, snapshot, self.parts.log, namespace)]
 
-    def replay(self, namespace: str) -> int:
+    def replay(self, namespace: str, *, parks: bool = False) -> int:
         """Rebuild the read model of `namespace` from the log; return the number of events applied.
 
         Raises:
-            ProjectionFailed: an event cannot be projected; the read model in use stays unchanged.
+            ProjectionFailed: an event cannot be projected; the read model in use stays. With `parks`, the new one is
+                used and parked there, in place of the error.
         """
-        return self.parts.read_models.replay(check_namespace(namespace))
+        return self.parts.read_models.replay(check_namespace(namespace), parks=parks)
 
     def check(self, namespace: str) -> ReplayCheck:
         """Rebuild the read model in a second file and compare it with the one in use."""

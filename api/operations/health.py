@@ -36,7 +36,7 @@ def health_report(parts: MemoryParts, state: BackgroundState | None = None) -> d
     if any(status["state"] == "failed" for status in (embedding, embedding.get("next", embedding))):
         problems.append("the embedding model failed to load")
     if parked:
-        problems.append(f"{len(parked)} namespaces are parked; repair them with: recollect replay --namespace NAME")
+        problems.append(f"{len(parked)} namespaces are parked; `recollect jobs` and GET /v1/failures say why")
     return {
         "status": "degraded" if problems else "ok",
         "problems": problems,

@@ -1,4 +1,4 @@
-/** Health: lag, jobs, processes, dead letters and sizes. */
+/** Health: failures, lag, jobs, processes and sizes. */
 
 import { get, namespacePath, post } from "./api.js";
 import { announce, append, badge, bytesText, errorNote, h, number, quoted, replace, time } from "./dom.js";
@@ -8,14 +8,14 @@ const SIZES = { read_model: "read model", vectors: "vectors", past_read_models: 
 /** Show the health of the server, and the sizes of the namespace. */
 export async function show(content, state) {
   const server = h("div", { class: "panels" });
-  const letters = h("section", { class: "panel" });
+  const failures = h("section", { class: "panel" });
   const sizes = h("section", { class: "panel" });
   const refresh = () => Promise.all([
-    part(server, showServer), part(letters, (element) => showLetters(element, refresh)),
+    part(server, showServer), part(failures, (element) => showFailures(element, refresh)),
     state.namespace === null ? null : part(sizes, (element) => showSizes(element, state.namespace)),
   ]);
   append(content, [h("div", { class: "title" }, h("h2", {}, "Health"),
-    h("button", { type: "button", class: "quiet", onclick: refresh }, "Refresh")), server, letters, sizes]);
+    h("button", { type: "button", class: "quiet", onclick: refresh }, "Refresh")), failures, server, sizes]);
   await refresh();
 }
 
@@ -46,31 +46,40 @@ async function showServer(element) {
     ]))),
     panel("Processes", table(["Role", "Process", "Last heartbeat", "State"], health.processes.map((process) => [
       process.role, `${process.host} ${process.pid}`, time(process.last_beat), badge(process.alive ? "alive" : "dead", process.alive ? "good" : "warn"),
-    ]))),
-    health.parked.length ? panel("Parked namespaces", table(["Namespace", "Version", "Error"],
-      health.parked.map((parked) => [quoted(parked.namespace), parked.version, quoted(parked.error)]))) : null);
+    ]))));
 }
 
-async function showLetters(element, refresh) {
-  const page = await get("/v1/dead-letters");
-  const requeue = async (path) => {
+/** Show what the background work could not do, with what an operator can do about it. */
+async function showFailures(element, refresh) {
+  const { parked, dead_letters: letters } = await get("/v1/failures");
+  const act = async (path, words, body) => {
     try {
-      const answer = await post(path);
+      const answer = await post(path, body);
       await refresh();
-      const words = `${answer.requeued} requeued, ${answer.failed.length} failed again`;
-      announce(words);
-      append(element, [h("p", { class: "hint" }, words)]);
+      announce(words(answer));
+      append(element, [h("p", { class: "hint" }, words(answer))]);
     } catch (error) {
       append(element, [errorNote(error)]);
     }
   };
-  const button = (text, path) => h("button", { type: "button", class: "quiet", onclick: () => requeue(path) }, text);
-  replace(element, h("h3", {}, `Dead letters: ${page.items.length}`), page.items.length ? [
-    button("Requeue all", "/v1/dead-letters/requeue"),
-    table(["Work", "Failed", "Error", ""], page.items.map((letter) => [
-      quoted(`${letter.actor} ${letter.arguments.join(" ")}`), time(letter.failed_at), quoted(letter.error),
-      button("Requeue", `/v1/dead-letters/${encodeURIComponent(letter.id)}/requeue`),
-    ]))] : h("p", { class: "hint" }, "None: no background work has failed at every attempt."));
+  const button = (text, onclick) => h("button", { type: "button", class: "quiet", onclick }, text);
+  const requeue = (path) => act(path, (answer) => `${answer.requeued} requeued, ${answer.failed.length} failed again`);
+  const progress = (answer) => `Version ${answer.version} of ${answer.head}${answer.parked ? `, parked at ${answer.parked.version}` : ""}`;
+  const skip = (item) => {
+    const reason = prompt(`Why is version ${item.version} left out? The log records it.`);
+    if (reason) act(namespacePath(item.namespace, "skip"), progress, { version: item.version, reason });
+  };
+  replace(element, h("h3", {}, `Failures: ${parked.length + letters.length}`),
+    parked.length || letters.length ? null : h("p", { class: "hint" }, "None: no event and no background work has failed at every attempt."),
+    parked.length ? table(["Parked", "Version", "Event", "Recorded", "Error", ""], parked.map((item) => [
+      quoted(item.namespace), item.version, quoted(`${item.type} ${item.event_id}`), time(item.recorded_at), quoted(item.error),
+      [button("Retry", () => act(namespacePath(item.namespace, "retry"), progress)), button("Skip", () => skip(item))],
+    ])) : null,
+    letters.length ? [button("Requeue all", () => requeue("/v1/dead-letters/requeue")),
+      table(["Dead letter", "Failed", "Error", ""], letters.map((letter) => [
+        quoted(`${letter.actor} ${letter.arguments.join(" ")}`), time(letter.failed_at), quoted(letter.error),
+        button("Requeue", () => requeue(`/v1/dead-letters/${encodeURIComponent(letter.id)}/requeue`)),
+      ]))] : null);
 }
 
 async function showSizes(element, namespace) {

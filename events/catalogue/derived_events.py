@@ -291,6 +291,20 @@ class MemoryQuarantined(Envelope):
     payload: Quarantine
 
 
+class Skip(Payload):
+    """An event that cannot be projected, and why it is left out."""
+
+    event_id: Name
+    reason: Text
+
+
+class EventSkipped(Envelope):
+    """`event.skipped`: an operator leaves an event out of the read models, as long as it cannot be projected."""
+
+    type: Literal["event.skipped"] = "event.skipped"
+    payload: Skip
+
+
 DERIVED_EVENTS: tuple[type[Envelope], ...] = (
     EpisodesCompressed,
     EpisodeDistilled,
@@ -307,4 +321,5 @@ DERIVED_EVENTS: tuple[type[Envelope], ...] = (
     ObservationsRecorded,
     ObservationsReflected,
     MemoryQuarantined,
+    EventSkipped,
 )

@@ -43,7 +43,7 @@ CALLS = {
     "settle": "page_calls.settle(namespace, timeout_seconds, now)",
     "window": "page_calls.window(namespace, session_id, budget_tokens)",
     "tiers": "page_calls.tiers(namespace)",
-    "replay": "page_calls.replay(namespace)",
+    "replay": "page_calls.replay(namespace, parks)",
     "check": "page_calls.check(namespace)",
     "verify": "page_calls.verify(namespace)",
 }

@@ -22,6 +22,7 @@ from recollect.events.storage.database import is_of_full_disk
 from recollect.events.tracing import Span, hidden_namespace, is_tracing, span
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.known_entities import EntityRegister
+from recollect.projections.projector.skipped_events import is_skipped
 from recollect.projections.projector.write_batch import WriteBatch
 from recollect.projections.schema.schema import read_state
 
@@ -87,8 +88,7 @@ class Projector:
         if not events:
             return 0
         if self.row.attempts > ATTEMPTS_MAX:
-            self._park(events[0], "its worker died on it every time")
-            return 0
+            return self._skip_or_park(events[0], "its worker died on it every time")
         if not self._count_attempt():
             return 0
         try:
@@ -100,9 +100,14 @@ class Projector:
         except Exception as error:
             if len(events) > 1:
                 return self.advance(1)
-            self._park(events[0], f"{type(error).__name__}: {error}")
-            return 0
+            return self._skip_or_park(events[0], f"{type(error).__name__}: {error}")
         return len(events)
+
+    def retry(self) -> None:
+        """Let projection begin again at the event at which it is parked."""
+        with self._transaction():
+            self._connection.execute("UPDATE read_model SET parked_version = NULL, parked_error = NULL, attempts = 0")
+        self.refresh()
 
     def refresh(self) -> None:
         """Read the state of the read model again: another process may have changed it."""
@@ -126,8 +131,12 @@ class Projector:
         with suppress(apsw.Error), self._transaction():
             self._connection.execute("UPDATE read_model SET attempts = max(0, attempts - 1)")
 
-    def _project(self, events: Sequence[RecordedEvent]) -> None:
-        """Apply a batch and move the checkpoint in one transaction; nothing when another process was faster."""
+    def _project(self, events: Sequence[RecordedEvent], *, skipped: bool = False) -> None:
+        """Apply a batch and move the checkpoint in one transaction; nothing when another process was faster.
+
+        Parameters:
+            skipped: whether the events change nothing.
+        """
         started = time.perf_counter()
         try:
             with self._apply_span(events), self._transaction():
@@ -135,7 +144,7 @@ class Projector:
                     return
                 self._names = self._names or EntityRegister(self._connection)
                 batch = WriteBatch(self._connection, self._names)
-                for event in events:
+                for event in () if skipped else events:
                     apply_event(batch, event)
                 last = events[-1]
                 batch.write(last.version)
@@ -161,6 +170,14 @@ class Projector:
             "recollect.event.version": events[-1].version,
         }
         return span("projector.apply", attributes)
+
+    def _skip_or_park(self, event: RecordedEvent, error: str) -> int:
+        """Pass over an event that an operator leaves out, and return 1; stop at any other one, and return 0."""
+        if is_skipped(self._log, event):
+            self._project([event], skipped=True)
+            return 1
+        self._park(event, error)
+        return 0
 
     def _park(self, event: RecordedEvent, error: str) -> None:
         """Stop projection at an event, unless another process has moved the checkpoint."""

@@ -19,7 +19,7 @@ from recollect.projections.read_models.replays import ReplayCheck
 #: Interval between two reports of progress.
 _REPORT_SECONDS = 0.2
 
-RebuildMode = Literal["replay", "check"]
+RebuildMode = Literal["replay", "park", "check"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,8 @@ def rebuild_all(
     Parameters:
         read_models: the read models in this process.
         open_models: opens the read models and their log in another process; it must be picklable.
-        work: ``replay`` to replace the live read models, ``check`` to compare them with a replay.
+        work: ``replay`` to replace the live read models, ``park`` to do so up to the first event that cannot be
+            projected, ``check`` to compare them with a replay.
         processes: worker processes; 1 rebuilds in this process.
         on_progress: called with (events projected, events in all).
     """
@@ -127,8 +128,9 @@ def _rebuild(read_models: ReadModels, namespace: str, work: RebuildMode, count: 
             before, reported = done, time.monotonic()
 
     try:
-        if work == "replay":
-            return RebuildResult(namespace=namespace, version=read_models.replay(namespace, on_progress=on_progress))
+        if work != "check":
+            version = read_models.replay(namespace, parks=work == "park", on_progress=on_progress)
+            return RebuildResult(namespace=namespace, version=version)
         check = read_models.check(namespace, on_progress=on_progress)
         return RebuildResult(namespace=namespace, version=check.version, check=check)
     except RecollectError as error:

@@ -152,16 +152,31 @@ class ReadModels:
                 read_model.projector.refresh()
             return self._progress(read_model, namespace, head)
 
-    def replay(self, namespace: str, *, on_progress: OnProgress | None = None) -> int:
+    def retry(self, namespace: str) -> ProjectionProgress:
+        """Project again from the event at which a namespace is parked; return the new progress."""
+        if self._head(namespace):
+            with self.live.using(namespace) as read_model, read_model.lock, storage_errors(read_model.path):
+                read_model.projector.retry()
+        return self.catch_up(namespace)
+
+    def replay(self, namespace: str, *, parks: bool = False, on_progress: OnProgress | None = None) -> int:
         """Build the next generation while the live one serves, then publish it; return the number of events projected.
 
         Parameters:
+            parks: whether an event that cannot be projected ends the new generation, which is parked there, in place of
+                the replay.
             on_progress: called with (events projected, events in all) after each batch.
 
         Raises:
             ProjectionFailed: an event cannot be projected; the live generation stays in use.
         """
-        return self._replays.publish(namespace, on_progress)
+        try:
+            return self._replays.publish(namespace, on_progress=on_progress)
+        except ProjectionFailed as failed:
+            if not parks:
+                raise
+            self._replays.publish(namespace, until=failed.version - 1, on_progress=on_progress)
+            return self.catch_up(namespace).version
 
     def check(self, namespace: str, *, on_progress: OnProgress | None = None) -> ReplayCheck:
         """Compare the live read model, brought up to date, with one that is built from the log in a temporary file."""

@@ -1,7 +1,7 @@
 """Replay: builds a read model from the log in bulk: rows, the keyword index one batch behind, then the indexes.
 
-An event that cannot be projected ends the build. The file is built without a journal and under a temporary name; the
-caller publishes it as a generation when it is complete and on disk.
+An event that cannot be projected ends the build, unless an operator leaves it out. The file is built without a journal
+and under a temporary name; the caller publishes it as a generation when it is complete and on disk.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from recollect.events.progress import OnProgress
 from recollect.events.storage.atomic_file import sync_file
 from recollect.projections.projector.event_handlers import apply_event
 from recollect.projections.projector.known_entities import EntityRegister
+from recollect.projections.projector.skipped_events import is_skipped
 from recollect.projections.projector.write_batch import WriteBatch, index_episodes
 from recollect.projections.schema.schema import add_state, create_file, create_indexes, set_wal
 
@@ -62,6 +63,33 @@ def build_read_model(
     Raises:
         ProjectionFailed: an event could not be projected; the file is not complete.
     """
+    skipped = set[int]()
+    while True:
+        try:
+            version = _build(path, log, namespace, until, batch_events, on_progress, frozenset(skipped))
+            break
+        except ProjectionFailed as failed:
+            event = log.read(namespace, after=failed.version - 1, limit=1)[0]
+            if failed.version in skipped or not is_skipped(log, event):
+                raise
+            # What the event has changed before it failed is in the rows, so the build begins again without it.
+            skipped.add(failed.version)
+            path.unlink()
+    set_wal(path)
+    sync_file(path)
+    return version
+
+
+def _build(
+    path: Path,
+    log: EventLog,
+    namespace: str,
+    until: int | None,
+    batch_events: int,
+    on_progress: OnProgress | None,
+    skipped: frozenset[int],
+) -> int:
+    """Build the file without the events of the versions `skipped`; return its checkpoint."""
     head = log.head(namespace).version if until is None else until
     indexed = head <= _INDEXED_EVENTS_MAX
     create_file(path, indexed=indexed)
@@ -75,7 +103,7 @@ def build_read_model(
         connection.execute("INSERT INTO episodes_fts (episodes_fts, rank) VALUES ('hashsize', ?)", (_FTS_HASH_BYTES,))
         with ThreadPoolExecutor(1, "recollect-replay-index") as indexing:
             version, chain_hash = _project_rows(
-                connection, indexing, log, namespace, until, head, batch_events, on_progress
+                connection, indexing, log, namespace, until, head, batch_events, on_progress, skipped
             )
         if not indexed:
             create_indexes(connection)
@@ -84,8 +112,6 @@ def build_read_model(
         connection.execute("COMMIT")
     finally:
         connection.close()
-    set_wal(path)
-    sync_file(path)
     return version
 
 
@@ -98,6 +124,7 @@ def _project_rows(
     head: int,
     batch_events: int,
     on_progress: OnProgress | None,
+    skipped: frozenset[int],
 ) -> tuple[int, bytes]:
     """Project the events into rows; return the last version and its chain hash.
 
@@ -111,7 +138,7 @@ def _project_rows(
     indexed: Future[None] | None = None
     while until is None or version < until:
         limit = batch_events if until is None else min(batch_events, until - version)
-        last = _project_batch(changes, log, namespace, version, limit)
+        last = _project_batch(changes, log, namespace, version, limit, skipped)
         if last is None:
             break
         if indexed is not None:
@@ -135,7 +162,9 @@ def _project_rows(
     return version, chain_hash
 
 
-def _project_batch(changes: WriteBatch, log: EventLog, namespace: str, after: int, limit: int) -> RecordedEvent | None:
+def _project_batch(
+    changes: WriteBatch, log: EventLog, namespace: str, after: int, limit: int, skipped: frozenset[int]
+) -> RecordedEvent | None:
     """Project up to `limit` events and `READ_BYTES_MAX` bytes after `after`; return the last one, None at the end."""
     last: RecordedEvent | None = None
     version, through, size = after, after + limit, 0
@@ -143,7 +172,7 @@ def _project_batch(changes: WriteBatch, log: EventLog, namespace: str, after: in
         events = log.read(namespace, after=version, limit=min(_PAGE_EVENTS, through - version))
         if not events:
             break
-        _apply(changes, events)
+        _apply(changes, [event for event in events if event.version not in skipped] if skipped else events)
         last, version = events[-1], events[-1].version
         size += sum([len(event.payload) for event in events])
     return last

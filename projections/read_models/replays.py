@@ -55,10 +55,11 @@ class Replays:
     def __init__(self, data: Path, log: EventLog, live: LiveFiles, *, batch_events: int = BATCH_EVENTS) -> None:
         self._data, self._log, self._live, self._batch_events = data, log, live, batch_events
 
-    def publish(self, namespace: str, on_progress: OnProgress | None = None) -> int:
+    def publish(self, namespace: str, *, until: int | None = None, on_progress: OnProgress | None = None) -> int:
         """Build the next generation while the live one serves, then publish it; return the number of events projected.
 
         Parameters:
+            until: the last version to project; the head when None.
             on_progress: called with (events projected, events in all) after each batch.
 
         Raises:
@@ -70,7 +71,9 @@ class Replays:
         def build(path: Path) -> int:
             size = self._batch_events
             with storage_errors(path):
-                version = build_read_model(path, self._log, namespace, batch_events=size, on_progress=on_progress)
+                version = build_read_model(
+                    path, self._log, namespace, until=until, batch_events=size, on_progress=on_progress
+                )
             self._live.publish(namespace, path, version)
             return version
 

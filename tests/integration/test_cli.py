@@ -215,7 +215,7 @@ COMMANDS = {
     "receipts": "namespace",
     "verify-receipt": "file --public-key --previous --log",
     "embed": "--model --namespace --undo",
-    "replay": "--namespace --check --as-of --processes",
+    "replay": "--namespace --check --park --as-of --processes",
     "compact": "--namespace --now --dry-run",
     "verify": "--namespace --processes --anchor --save-anchor",
     "backup": "folder --keys",
@@ -227,6 +227,8 @@ COMMANDS = {
     "import jsonl": "file --namespace",
     "jobs show": "letter_id",
     "jobs requeue": "letter_id --all",
+    "jobs retry": "namespace",
+    "jobs skip": "namespace version --reason",
     "init": "--new-log",
 }
 

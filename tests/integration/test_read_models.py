@@ -12,14 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.events import Event, histories, message
+from support.poisoned_events import poison_versions
 from support.read_models import connection_of, rows
 
 from recollect.events.backends.sqlite_log import SqliteLog
-from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import ForeignFile, ProjectionFailed, StorageError
 from recollect.events.validation import drafts
-from recollect.projections.projector import event_handlers, projector, write_batch
-from recollect.projections.projector.write_batch import WriteBatch
+from recollect.projections.projector import write_batch
 from recollect.projections.read_models import replay
 from recollect.projections.read_models.generations import built
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
@@ -173,18 +172,8 @@ def test_more_namespaces_than_open_files_are_served(tmp_path: Path, log: SqliteL
 
 @pytest.fixture
 def poison(monkeypatch: pytest.MonkeyPatch) -> set[int]:
-    """Versions whose folding fails; the test fills it."""
-    bad: set[int] = set()
-
-    def fold(changes: WriteBatch, event: RecordedEvent) -> None:
-        if event.version in bad:
-            raise ValueError("poisoned")
-        event_handlers.apply_event(changes, event)
-
-    # A handler that fails: no event that the catalogue takes makes one of today fail.
-    monkeypatch.setattr(projector, "apply_event", fold)
-    monkeypatch.setattr(replay, "apply_event", fold)
-    return bad
+    """Versions whose projection fails; the test fills it."""
+    return poison_versions(monkeypatch)
 
 
 def test_a_failing_event_parks_its_namespace_and_no_other(log: SqliteLog, models: ReadModels, poison: set[int]) -> None:

@@ -77,6 +77,7 @@ PAYLOADS: dict[str, Event] = {
     "conversation.compacted": {"text": "They talked.", "source_events": ["e1"]},
     "observations.recorded": {"observations": ["calm"], "source_events": ["e1"]},
     "observations.reflected": {"observations": ["calm"], "source_events": ["e1"]},
+    "event.skipped": {"event_id": "e1", "reason": "a payload of an old release"},
 }
 
 _NAMES = st.sampled_from(["Ann", "Bob", "Ann Lee", "São Paulo", "Zoë", "李明"])

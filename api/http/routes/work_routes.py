@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -68,9 +68,12 @@ async def compact(memory: Memory, namespace: str, request: Request) -> Response:
 
 @router.post(f"{_NAMESPACE_PATH}/replay", name="replay")
 @allow("admin", cost=10)
-async def replay(memory: Memory, namespace: str) -> Response:
-    """Rebuild the read model of a namespace from the log while it keeps serving; return the number of events."""
-    return json_response({"events": await run_in_threadpool(memory.replay, namespace)})
+async def replay(memory: Memory, namespace: str, parks: Annotated[bool, Query()] = False) -> Response:
+    """Rebuild the read model of a namespace while it keeps serving; return the number of events.
+
+    With `parks=true`, an event that cannot be projected parks the new read model there, in place of an error.
+    """
+    return json_response({"events": await run_in_threadpool(memory.replay, namespace, parks=parks)})
 
 
 @router.post(f"{_NAMESPACE_PATH}/check", name="check")
