@@ -79,11 +79,6 @@ export function removal(document) {
   return { type: "document.removed", payload: { document_id: document.id } };
 }
 
-/** Return whether the server can undo an event. */
-export function isUndoable({ type }) {
-  return type !== "document.removed";
-}
-
 function withoutEmpty(payload) {
   return Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== null && value !== undefined && value !== ""));
 }

@@ -2,7 +2,7 @@
 
 import { get, namespacePath, post } from "./api.js";
 import { announce, append, dateText, enterSends, errorNote, field, h, number, quoted, replace } from "./dom.js";
-import { correctable, correction, ending, forgetting, HISTORIES, isUndoable, OUTCOMES, pinning, removal, statement, statusText } from "./edits.js";
+import { correctable, correction, ending, forgetting, HISTORIES, OUTCOMES, pinning, removal, statement, statusText } from "./edits.js";
 import { decisionButtons } from "./review.js";
 
 /** @typedef {import("./memory_row.js").Editor} Editor */
@@ -97,8 +97,8 @@ async function undo(editor, eventId, isUndone) {
 async function showWritten(editor, draft, recorded, words, isUndone) {
   const { written } = editor;
   written.hidden = false;
-  replace(written, h("h3", {}, words), isUndoable(draft)
-    ? h("button", { type: "button", onclick: () => undo(editor, recorded.id, isUndone) }, isUndone ? "Make the edit again" : "Undo") : null,
+  replace(written, h("h3", {}, words),
+    h("button", { type: "button", onclick: () => undo(editor, recorded.id, isUndone) }, isUndone ? "Make the edit again" : "Undo"),
   h("details", {}, h("summary", {}, `Recorded as version ${number(recorded.version)}`),
     h("pre", { tabindex: 0 }, JSON.stringify({ id: recorded.id, version: recorded.version, ...draft }, null, 2))));
   announce(words);

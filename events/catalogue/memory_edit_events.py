@@ -76,7 +76,8 @@ class MemoryForgotten(Envelope):
 class EditUndo(Payload):
     """The edit to undo, and the reason."""
 
-    #: The id of an event that corrected, stated, ended, retracted, pinned, unpinned, invalidated or forgot a memory.
+    #: The id of an event that corrected, stated, ended, retracted, pinned, unpinned, invalidated or forgot a memory,
+    #: or removed a document.
     event_id: Name
     #: Whether the edit holds again, since its undo is undone.
     again: bool = False

@@ -19,14 +19,14 @@ from recollect.events.envelope import RecordedEvent
 from recollect.events.memory_kinds import TABLES_WITH_STATUS
 from recollect.projections.projector.episode_updates import INDEX_EPISODE, NEXT_EPISODE, UNINDEX_EPISODE
 
+#: A document with what is written and removed as a whole with it.
+_DOCUMENT_TABLES = ("documents", "chunks", "document_relations")
 #: The tables whose rows an edit changes. Statements come first: a fact without statements is removed with them.
 _TABLES = (
     "fact_statements",
     "fact_endings",
     *TABLES_WITH_STATUS,
-    "documents",
-    "chunks",
-    "document_relations",
+    *_DOCUMENT_TABLES,
     "observations",
     "date_mentions",
     "questions",
@@ -134,6 +134,8 @@ class EditChanges:
         changes = [RowChange(**change) for change in orjson.loads(row[3])]
         if not again:
             changes = [change.inverted() for change in changes]
+        replaced = self._replaced_documents(changes)
+        changes = [change for change in changes if _document_id(change) not in replaced]
         restored = Restored(
             groups=[group for group, state in states.items() if self._state(group) != state[0 if again else 1]],
         )
@@ -187,6 +189,16 @@ class EditChanges:
                     f"UPDATE {table} SET {name} = ? WHERE {is_row} AND {name} IS ?",
                     (value, *change.key.values(), change.before[name]),
                 )
+
+    def _replaced_documents(self, changes: Iterable[RowChange]) -> frozenset[str]:
+        """Return the ids of documents that are not as `changes` expect them: they were added or removed since."""
+        expected = {
+            change.key["id"]: (change.before or {}).get("version") for change in changes if change.table == "documents"
+        }
+        query = "SELECT max(version) FROM documents WHERE id = ?"
+        return frozenset(
+            id for id, version in expected.items() if self._connection.execute(query, (id,)).fetchone() != (version,)
+        )
 
     def _stated_id(self, change: RowChange) -> str | None:
         """Return the id of a fact or a preference to remove that has statements which remain; None for any other."""
@@ -257,6 +269,11 @@ def _given(columns: Sequence[str] | dict[str, bool], values: Sequence[Any] | Non
     """Return the values that a changeset has, by column."""
     pairs = zip(columns, values or (), strict=False)
     return {name: value for name, value in pairs if value is not apsw.no_change}
+
+
+def _document_id(change: RowChange) -> str | None:
+    """Return the id of the document that a row belongs to; None for the rows of other memories."""
+    return (change.key.get("document_id") or change.key["id"]) if change.table in _DOCUMENT_TABLES else None
 
 
 def _named(statement: _Values) -> str:

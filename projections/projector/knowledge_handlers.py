@@ -380,7 +380,7 @@ KNOWLEDGE_HANDLERS: dict[str, Handler] = {
     "procedure.recorded": _undoable(_procedure_recorded),
     "procedure.used": _procedure_used,
     "document.added": _document_added,
-    "document.removed": _document_removed,
+    "document.removed": _undoable(_document_removed),
     "observations.recorded": _observations_recorded,
     "observations.reflected": _observations_reflected,
     "memory.pinned": _undoable(_memory_pinned),

@@ -125,6 +125,7 @@ _EDITS = st.one_of(
     st.builds(_procedure, st.lists(_VALUES, min_size=1, max_size=2)),
     st.builds(_relationship, st.sampled_from(["Eve", "Bob"])),
     st.just(event_of("memory.forgotten", memory_id="rules", kind="document")),
+    st.just(event_of("document.removed", document_id="rules")),
     st.just(event_of("memory.ended", memory_id="home", ended_at="2026-01-01T00:00:00Z")),
 )
 
@@ -257,6 +258,24 @@ def test_a_forgotten_memory_of_any_kind_is_back_as_it_was(memory: Recollect, id:
     memory.undo("a", undone["id"])
     with pytest.raises(NotFound):
         memory.get("a", id)
+    assert memory.check("a").is_equal
+
+
+def test_a_removed_document_is_back_as_it_was_and_takes_the_place_of_no_newer_one(memory: Recollect) -> None:
+    rules = event_of("document.added", document_id="rules", title="Rules", text="Be kind. " * 300)
+    rules["payload"]["relations"] = [{"type": "governs", "target": "Ann"}]
+    memory.append("a", [message("Hello", name="Ann"), rules])
+    before = memory.list("a", "documents")["items"]
+    [removed] = memory.append("a", event_of("document.removed", document_id="rules"))
+    assert memory.list("a", "documents")["items"] == []
+    undone = memory.undo("a", removed.id)
+    assert memory.list("a", "documents")["items"] == before
+    assert "Be kind" in memory.retrieve("a", "What are the rules?", gate=False).context
+    memory.undo("a", undone["id"])
+    memory.append("a", event_of("document.added", document_id="rules", title="Rules", text="Be brief."))
+    newer = memory.list("a", "documents")["items"]
+    memory.undo("a", removed.id)
+    assert memory.list("a", "documents")["items"] == newer
     assert memory.check("a").is_equal
 
 
