@@ -45,13 +45,15 @@ READABLE_ENTITY = f"""
 ))"""
 
 
-# Entities of a type, and those about which something is known; all while no names were extracted from messages.
+# Entities of a type, and those about which something is known; all while no names were extracted from messages. What
+# knowledge names is one set for all rows: read for each, it took a second at 10,000 entities and 900 facts.
 _KNOWN_ENTITY = f"""
 (entities.type <> 'other' OR spoken_count > 0 OR coalesce({_DESCRIPTION}, importance, entities.metadata) IS NOT NULL
-OR NOT EXISTS (SELECT 1 FROM entity_evidence WHERE confidence < 100) OR EXISTS (
-    SELECT 1 FROM facts JOIN entity_groups USING (entity_id)
-    WHERE group_id = entities.id AND status NOT IN ('rejected', 'forgotten')
-) OR EXISTS (SELECT 1 FROM relationships WHERE entities.id IN (source_id, target_id) AND status <> 'forgotten'))"""
+OR NOT EXISTS (SELECT 1 FROM entity_evidence WHERE confidence < 100) OR entities.id IN (
+    SELECT group_id FROM facts JOIN entity_groups USING (entity_id) WHERE status NOT IN ('rejected', 'forgotten')
+    UNION SELECT source_id FROM relationships WHERE status <> 'forgotten'
+    UNION SELECT target_id FROM relationships WHERE status <> 'forgotten'
+))"""
 # The counts and times of an entity with those of its other names.
 _ENTITY_COLUMNS = f"""
 id, name, type, {_DESCRIPTION} AS description, aliases, importance, metadata,
