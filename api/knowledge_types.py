@@ -23,6 +23,8 @@ class KnowledgeState(TypedDict):
     created_at: str
     updated_at: str
     version: int
+    #: waiting, or the decision: approve, reject, redact; None: it needs no review.
+    review: str | None
 
 
 class Preference(KnowledgeState):
@@ -125,6 +127,8 @@ class Document(TypedDict):
     metadata: dict[str, Any]
     added_at: str
     version: int
+    #: waiting, or the decision: approve, reject, redact; None: it needs no review.
+    review: str | None
     chunks: list[DocumentChunk]
     relations: list[DocumentLink]
 

@@ -154,6 +154,8 @@ class Fact(TypedDict):
     created_at: str
     updated_at: str
     version: int
+    #: waiting, or the decision: approve, reject, redact; None: it needs no review.
+    review: str | None
 
 
 class FactValue(TypedDict):

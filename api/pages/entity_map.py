@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
 from typing import Any, cast
 
+import orjson
+
 from recollect.api.result_types import GraphEdge, Neighbourhood
 from recollect.events.envelope import rfc3339
 from recollect.events.errors import InvalidInput
-from recollect.projections.queries.map_queries import MapFact, MapQueries
+from recollect.projections.queries.map_queries import MapDocument, MapFact, MapQueries
 from recollect.projections.queries.snapshot import Snapshot
 
 #: Entities of one answer: about 1 MB of JSON with the edges, which a browser lays out in two seconds.
@@ -24,6 +27,13 @@ _MENTIONS_MAX = 20_000
 _ENTITIES_OF_MESSAGE_MAX = 8
 #: Pairs with common messages in one answer, the most frequent ones.
 _PAIRS_MAX = 10_000
+#: Documents of one answer, the newest ones, and characters of each that are read for names: 20 ms.
+_DOCUMENTS_MAX, _DOCUMENT_CHARACTERS_MAX = 200, 4_000
+#: Entities that a document is connected with because its text names them: those that it names most.
+_ENTITIES_OF_DOCUMENT_MAX = 8
+#: Words of a name that is searched in a document; longer names are titles.
+_NAME_WORDS_MAX = 4
+_WORD = re.compile(r"\w+")
 #: Largest number of steps from the entity; the number of edges grows with each step.
 DEPTH_MAX = 5
 #: Edges in one answer; the nearest ones are returned.
@@ -34,7 +44,8 @@ def entity_map(snapshot: Snapshot, limit: int) -> dict[str, Any]:
     """Return the `limit` entities that matter most, and the edges between them.
 
     An edge has the kind ``relationship``, ``fact`` or ``together``: messages that name both, or that one wrote and that
-    name the other. A fact whose object is not an entity has `target` None and the object as `text`.
+    name the other. A fact whose object is not an entity has `target` None and the object as `text`. A document has
+    `links`: to the entities and documents that it is stated to relate to, and to the entities that its text names.
 
     Raises:
         InvalidInput: `limit` is not from 1 to 5,000.
@@ -58,6 +69,7 @@ def entity_map(snapshot: Snapshot, limit: int) -> dict[str, Any]:
         "version": snapshot.version,
         "entities": [asdict(entity) for entity in entities],
         "edges": edges,
+        "documents": _documents(snapshot.map, names, ids),
         "total": snapshot.map.entity_count(),
     }
 
@@ -75,6 +87,45 @@ def _fact_edge(fact: MapFact, names: Mapping[str, int], ids: set[int]) -> dict[s
         "status": fact.status,
         "valid_until": None if fact.valid_until_us is None else rfc3339(fact.valid_until_us),
     }
+
+
+def _documents(queries: MapQueries, names: Mapping[str, int], ids: set[int]) -> list[dict[str, Any]]:
+    """Return the documents with their links; `entity` is an id of `ids`, `document` that of a returned document."""
+    documents = queries.documents(_DOCUMENTS_MAX, characters=_DOCUMENT_CHARACTERS_MAX)
+    returned = {document.id for document in documents}
+    words_of_names = {" ".join(_WORD.findall(name)): group for name, group in names.items() if group in ids}
+    answer: list[dict[str, Any]] = []
+    for document in documents:
+        links: list[dict[str, Any]] = []
+        for kind, target in orjson.loads(document.relations):
+            entity = names.get(target.casefold())
+            if target in returned:
+                links.append({"type": kind, "entity": None, "document": target})
+            elif entity in ids:
+                links.append({"type": kind, "entity": entity, "document": None})
+        related = {link["entity"] for link in links}
+        links += [
+            {"type": "mentions", "entity": entity, "document": None}
+            for entity in _named_entities(document, words_of_names)
+            if entity not in related
+        ]
+        answer.append({"id": document.id, "title": document.title, "review": document.review, "links": links})
+    return answer
+
+
+def _named_entities(document: MapDocument, words_of_names: Mapping[str, int]) -> list[int]:
+    """Return the entities that a document names with a capital letter, those that it names most often."""
+    words = _WORD.findall(f"{document.title}\n{document.beginning}")
+    counts: Counter[int] = Counter()
+    for start, word in enumerate(words):
+        if word[0].islower() or word[0].isdigit():
+            continue
+        for count in range(_NAME_WORDS_MAX, 0, -1):
+            entity = words_of_names.get(" ".join(words[start : start + count]).casefold())
+            if entity is not None:
+                counts[entity] += 1
+                break
+    return [entity for entity, _ in counts.most_common(_ENTITIES_OF_DOCUMENT_MAX)]
 
 
 def _pairs(queries: MapQueries, names: Mapping[str, int], ids: set[int]) -> Sequence[tuple[tuple[int, int], int]]:

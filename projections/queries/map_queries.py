@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from recollect.projections.queries.page_queries import LISTS
+from recollect.projections.queries.page_queries import LISTS, REVIEW
 from recollect.projections.queries.records import fetch_records, fetch_tuples, fetch_value
 
 _ENTITIES, _FACTS = LISTS["entities"], LISTS["facts"]
@@ -52,6 +52,12 @@ _MENTIONS = """
 SELECT mentions.version, group_id, coalesce(speaker, '') FROM mentions JOIN entity_groups USING (entity_id)
 LEFT JOIN episodes USING (version) WHERE coalesce(episodes.status, '') <> 'forgotten'
 ORDER BY mentions.version DESC LIMIT ?
+"""
+# The newest documents, each with the beginning of its text, its review and its relations.
+_MAP_DOCUMENTS = f"""
+SELECT id, title, substr(text, 1, ?) AS beginning, {REVIEW.format(id="documents.id")}, (
+    SELECT json_group_array(json_array(type, target)) FROM document_relations WHERE document_id = documents.id
+) AS relations FROM documents ORDER BY version DESC LIMIT ?
 """
 _TIME_SPAN = """
 SELECT min(occurred_at_us), max(occurred_at_us) FROM episodes WHERE status <> 'forgotten'
@@ -103,6 +109,19 @@ class MapFact:
     valid_until_us: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapDocument:
+    """A document of the map."""
+
+    id: str
+    title: str
+    beginning: str
+    #: waiting, or the decision of a review; None: it needs none.
+    review: str | None
+    #: JSON list of pairs: type, and name of an entity or id of a document.
+    relations: str
+
+
 class MapQueries:
     """Queries on all entities of a namespace, what connects them, and the times of its episodes."""
 
@@ -128,6 +147,10 @@ class MapQueries:
     def facts(self, limit: int) -> list[MapFact]:
         """Return facts, the active ones first."""
         return fetch_records(self._connection, MapFact, _MAP_FACTS, (limit,))
+
+    def documents(self, limit: int, *, characters: int) -> list[MapDocument]:
+        """Return the newest documents, of each text the first `characters`."""
+        return fetch_records(self._connection, MapDocument, _MAP_DOCUMENTS, (characters, limit))
 
     def mentions(self, limit: int) -> Sequence[tuple[int, int, str]]:
         """Return the newest mentions: version of the message, group of the entity, and speaker, empty: unknown."""

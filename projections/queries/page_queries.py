@@ -16,6 +16,9 @@ from recollect.projections.queries.records import fetch_dicts, fetch_value, fetc
 #: Columns that all tables of memories have.
 _STATE = "status, pinned, superseded_by, source_events, stale_at_us, created_at_us, updated_at_us, version"
 
+#: What a review decided on a memory that looked like instructions, or that it waits; NULL: it needs no review.
+REVIEW = "(SELECT quarantine.status FROM quarantine WHERE memory_id = {id}) AS review"
+
 
 # The id of an observation: that of its event, and its number within the event.
 _OBSERVATION_ID = """
@@ -125,7 +128,7 @@ class PageStatement:
 def _keyed(table: str, columns: str, source: str | None = None) -> PageStatement:
     """Return the statement of a table of memories, which has an ascending key."""
     return PageStatement(
-        columns=f"{table}.key, {columns}",
+        columns=f"{table}.key, {columns}, {REVIEW.format(id=f'{table}.id')}",
         source=source or table,
         readable=f"{table}.status <> 'forgotten'",
         # What failed the quality gate is listed on request.
@@ -188,7 +191,7 @@ LISTS: Mapping[str, PageStatement] = {
         "JOIN entities AS target ON target.id = target_id",
     ),
     "documents": PageStatement(
-        columns="""id, title, text, uri, metadata, added_at_us, version,
+        columns=f"""id, title, text, uri, metadata, added_at_us, version, {REVIEW.format(id="documents.id")},
     (SELECT json_group_array(json_object('number', number, 'text', chunks.text)) FROM chunks
     WHERE document_id = documents.id) AS chunks,
     (SELECT json_group_array(json_object('type', type, 'target', target, 'weight', weight)) FROM document_relations

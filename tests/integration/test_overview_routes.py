@@ -40,6 +40,20 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[Application]:
                     "payload": {"source": "Ann", "type": "owns", "target": "Biscuit"},
                 },
                 {"type": "memory.ended", "id": "e1", "payload": {"memory_id": "f2"}},
+                {
+                    "type": "document.added",
+                    "payload": {
+                        "document_id": "leash",
+                        "title": "Leash rules",
+                        "text": "Bis walks on a leash. Bis wears a bell. Ann has the leash; porto does not.",
+                        "relations": [
+                            {"type": "governs", "target": "porto"},
+                            {"type": "supersedes", "target": "old"},
+                            {"type": "mentions", "target": "nobody"},
+                        ],
+                    },
+                },
+                {"type": "document.added", "payload": {"document_id": "old", "title": "Old", "text": "Bark."}},
             ],
         )
         yield house
@@ -81,6 +95,19 @@ def test_the_map_keeps_edges_between_the_entities_of_its_answer_only(house: Appl
     assert ([entity["name"] for entity in answer["entities"]], answer["total"]) == (["Ann"], 3)
     assert answer["edges"] == []
     assert house.http.get(f"{HOME}/map", params={"limit": 5_001}).status_code == 422
+
+
+def test_the_map_connects_documents_with_what_they_govern_replace_and_name(house: Application) -> None:
+    answer = get(house, "map")
+    names = {entity["id"]: entity["name"] for entity in answer["entities"]}
+    links = {
+        document["id"]: [(link["type"], names.get(link["entity"], link["document"])) for link in document["links"]]
+        for document in answer["documents"]
+    }
+    # `porto` governs, so that it is not mentioned as well.
+    stated = [("governs", "Porto"), ("supersedes", "old")]
+    assert links == {"leash": [*stated, ("mentions", "Biscuit"), ("mentions", "Ann")], "old": []}
+    assert [document["review"] for document in answer["documents"]] == [None, None]
 
 
 def test_the_map_of_the_past_has_what_was_there(house: Application) -> None:
