@@ -2,6 +2,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** Characters of a text that is shown as a whole: half a screen of a phone. */
+const CLIPPED_MAX = 700;
+
 /** @typedef {Node | string | number | null | undefined | false} Child */
 
 /**
@@ -58,6 +61,20 @@ export function quoted(text) {
 /** Return text of a memory with its line breaks. */
 export function passage(text) {
   return h("p", { class: "passage", dir: "auto" }, text ?? "");
+}
+
+/** Return text of a memory with its line breaks, of which the end of a long one is shown on request. */
+export function clippedPassage(text) {
+  if ((text ?? "").length <= CLIPPED_MAX) return passage(text);
+  const whole = passage(text);
+  whole.tabIndex = -1;
+  const clipped = h("div", {}, passage(`${text.slice(0, CLIPPED_MAX - 200).trimEnd()} …`), h("button", {
+    type: "button", class: "link", onclick: () => {
+      clipped.replaceWith(whole);
+      whole.focus({ preventScroll: true });
+    },
+  }, `All ${number(text.length)} characters`));
+  return clipped;
 }
 
 /** Return a memory of any kind as text. */

@@ -33,7 +33,6 @@ export function statusText({ status, valid_until: until, updated_at: updatedAt }
   if (status === "ended") return ` · until ${end || dateText(updatedAt)}`;
   if (status === "invalidated") return " · withdrawn";
   if (status === "rejected") return " · not kept, since it is doubtful";
-  if (status === "quarantined") return " · waits for a review";
   return end ? ` · true until ${end}` : "";
 }
 

@@ -8,6 +8,10 @@ import { waiting } from "./review.js";
 import { address } from "./state.js";
 
 const PAGE_ITEMS = 500;
+/** Memories that are loaded without being asked for, so that the newest are first and every one is searched: 2 MB. */
+const LOADED_MAX = 3_000;
+/** Rows that are drawn at once, and again with each "More". */
+const ROWS = 200;
 /** What holds now: a stale memory was not confirmed for long, and nothing contradicts it. */
 const CURRENT = ["active", "stale"];
 const STATUSES = [
@@ -30,7 +34,7 @@ export async function show(content, state, { changed }) {
   const asked = state.parameters.get("kind");
   const view = {
     state, section: Object.hasOwn(SECTIONS, asked ?? "") ? asked : "facts", status: "current",
-    about: state.parameters.get("subject") ?? "", words: "", order: "newest", items: [], next: null,
+    about: state.parameters.get("subject") ?? "", words: "", order: "newest", items: [], next: null, shown: ROWS,
     rows: h("ol", { class: "rows" }), count: h("span", { class: "count" }), held: h("div", {}),
   };
   view.editor = createEditor(state, async () => {
@@ -58,11 +62,11 @@ export async function show(content, state, { changed }) {
     h("div", { class: "sections", role: "group", "aria-label": "Kind" }, sections),
     h("div", { class: "toolbar" },
       field("Find", h("input", { type: "search", name: "find", placeholder: "words", oninput: (event) => {
-        view.words = event.target.value;
+        Object.assign(view, { words: event.target.value, shown: ROWS });
         draw(view);
       } })), status, about,
       field("Order", select("order", [["newest", "newest first"], ["oldest", "oldest first"], ["text", "A to Z"]], view.order, (event) => {
-        view.order = event.target.value;
+        Object.assign(view, { order: event.target.value, shown: ROWS });
         draw(view);
       }))),
     state.asOf === null ? null : h("p", { class: "hint" }, "This is a past moment; go to now to change something."),
@@ -72,8 +76,8 @@ export async function show(content, state, { changed }) {
 }
 
 async function fill(view) {
-  view.items = [];
-  await Promise.all([addPage(view, ""), showWaiting(view)]);
+  Object.assign(view, { items: [], next: "", shown: ROWS });
+  await Promise.all([load(view, LOADED_MAX), showWaiting(view)]);
 }
 
 async function showWaiting(view) {
@@ -82,23 +86,35 @@ async function showWaiting(view) {
   if (view.section === section) replace(view.held, list);
 }
 
-async function addPage(view, after) {
-  const { state, section, status, about } = view;
+/** Load pages until there are `itemsMax` memories, and draw them: the list is in the order in which they were read. */
+async function load(view, itemsMax) {
+  const { state, section, status, about, items } = view;
   const { list, kind, about: aboutFilter, filters } = SECTIONS[section];
   view.rows.setAttribute("aria-busy", "true");
   try {
-    const page = await get(namespacePath(state.namespace, list), {
-      ...filters, status: kind === "document" ? null : status === "current" ? CURRENT : status,
-      ...(aboutFilter ? { [aboutFilter]: about } : {}), as_of: state.asOf, limit: PAGE_ITEMS, after,
-    });
-    if (view.section !== section || view.status !== status || view.about !== about) return;
-    view.items.push(...page.items);
-    view.next = page.next;
+    while (view.next !== null && items.length < itemsMax) {
+      const page = await get(namespacePath(state.namespace, list), {
+        ...filters, status: kind === "document" ? null : status === "current" ? CURRENT : status,
+        ...(aboutFilter ? { [aboutFilter]: about } : {}), as_of: state.asOf, limit: PAGE_ITEMS, after: view.next,
+      });
+      // A newer choice has a list of its own.
+      if (view.items !== items) return;
+      items.push(...page.items);
+      view.next = page.next;
+    }
     draw(view);
   } catch (error) {
     replace(view.rows, h("li", {}, errorNote(error)));
   }
   view.rows.removeAttribute("aria-busy");
+}
+
+/** Draw more rows, load more memories when all are drawn, and move the focus to the first new row. */
+async function showMore(view) {
+  const first = view.rows.childElementCount - 1;
+  view.shown += ROWS;
+  await load(view, view.items.length + (view.shown > view.items.length ? PAGE_ITEMS : 0));
+  view.rows.children[first]?.querySelector("button")?.focus();
 }
 
 /** Draw the loaded memories that have the words, in the order. */
@@ -110,11 +126,11 @@ function draw(view) {
   const byTime = (a, b) => Date.parse(a.from) - Date.parse(b.from);
   rows.sort(view.order === "text" ? (a, b) => a.parts.join(" ").localeCompare(b.parts.join(" "))
     : view.order === "oldest" ? byTime : (a, b) => byTime(b, a));
-  replace(view.rows, rows.map(({ memory, parts, from }) => memoryRow(view.editor, {
+  replace(view.rows, rows.slice(0, view.shown).map(({ memory, parts, from }) => memoryRow(view.editor, {
     id: memory.id, kind, isOver: memory.status !== undefined && !CURRENT.includes(memory.status),
     line: [parts.map((part, at) => [at ? " " : null, quoted(part)]), memory.pinned ? [" ", badge("pinned")] : null],
-    said: `since ${dateText(from)}${statusText(memory)}`,
-  })), view.next === null ? null : h("li", {}, h("button", { type: "button", class: "quiet", onclick: () => addPage(view, view.next) }, "More")));
+    said: `since ${dateText(from)}${statusText(memory)}`, review: memory.review,
+  })), rows.length <= view.shown && view.next === null ? null : h("li", {}, h("button", { type: "button", class: "quiet", onclick: () => showMore(view) }, "More")));
   if (!rows.length && view.next === null) append(view.rows, [h("li", { class: "hint" }, words.length ? "None has these words." : "None with these filters at this moment.")]);
   view.count.textContent = `${number(rows.length)}${view.next === null ? "" : " or more"} ${label.toLocaleLowerCase()}`;
 }

@@ -1,13 +1,25 @@
 /** Graph: the nodes and edges of the map, their clusters, and the paths between them. */
 
-/** Nodes that the map draws; the others of a cluster are one node. Layout and drawing take about a second then. */
-export const NODES_MAX = 1_500;
+/** Nodes that an opened cluster draws at most. Layout and drawing take about a second then. */
+const NODES_MAX = 1_500;
+/** Pixels of the picture for each node of the overview: with less, nodes hide one another and few have a name. */
+const PIXELS_OF_NODE = 50 * 50;
+/** Nodes of the overview of the smallest picture, without those that stand for others. */
+const NODES_MIN = 30;
+/** Clusters with an outline, the largest ones; more are a patchwork. */
+const CLUSTERS_MAX = 12;
+/** Entities without a connection that are drawn; more are one node. */
+const ALONE_MAX = 12;
+/** Documents that are drawn, the newest ones; more are one node. */
+const DOCUMENTS_MAX = 30;
+/** The clusters of what has no place of its own: without a connection, of a small cluster, of the older documents. */
+const [ALONE, SMALL, OLDER] = [-1, -2, -3];
 /** Stated values that are drawn for each entity; more are one node, since they hide the entity and few have a name. */
 const VALUES_OF_NODE_MAX = 12;
 /** Pairs with common messages that are kept for each entity: more make a hairball. */
 const PAIRS_OF_NODE_MAX = 3;
 /** How strongly an edge pulls its ends into one cluster. */
-const STRENGTH = { relationship: 3, fact: 2, together: 1 };
+const STRENGTH = { relationship: 3, fact: 2, document: 2, together: 1 };
 /** Steps of a path by what is stated that are shorter than one by a common message, which says little. */
 const TOGETHER_STEPS = 4;
 /** Sweeps over all nodes in which they choose a cluster; few graphs change after the sixth. */
@@ -17,45 +29,51 @@ const SWEEPS_MAX = 10;
  * @typedef {object} MapNode
  * @property {string} key
  * @property {string} label
- * @property {"entity" | "value" | "cluster"} kind
+ * @property {"entity" | "document" | "value" | "cluster"} kind
  * @property {string} type
  * @property {number} mentions
  * @property {number} degree
- * @property {number} cluster
+ * @property {number} cluster  below 0: of no outline
  * @property {string[]} [members]  of a cluster node
  * @property {string} [hub]  of a cluster node of stated values: the key of their entity
  *
  * @typedef {object} MapEdge
  * @property {number} a  index of a node
  * @property {number} b
- * @property {"relationship" | "fact" | "together"} kind
+ * @property {"relationship" | "fact" | "document" | "together"} kind
  * @property {string} label
  * @property {boolean} ended
  *
- * @typedef {{nodes: MapNode[], edges: MapEdge[], adjacency: {node: number, edge: number}[][], hidden: number}} Graph
+ * @typedef {object} Graph
+ * @property {MapNode[]} nodes
+ * @property {MapEdge[]} edges
+ * @property {{node: number, edge: number}[][]} adjacency
+ * @property {(MapNode & {place: number})[]} rest  the other nodes, with the place of the node that stands for them, or -1
  */
 
 /**
  * Return the graph of an answer of `/map`. Nodes and edges are in the order of the answer, so that the same answer
  * gives the same picture.
  * @param {any} answer
- * @param {{facts: boolean, together: boolean, ended: boolean, cluster: string | null, hub?: string | null, nodesMax?: number}} options
- *   cluster: the key of a node whose cluster is drawn alone; hub: of an entity whose stated values are all drawn
+ * @param {{facts: boolean, documents: boolean, together: boolean, ended: boolean, cluster: string | null, hub?: string | null, pixels: number}} options
+ *   cluster: the key of a node whose cluster is drawn alone; hub: of an entity that is drawn with its stated values;
+ *   pixels: the area of the picture
  * @returns {Graph}
  */
 export function buildGraph(answer, options) {
   const whole = connected(answer, options);
   assignClusters(whole);
-  return collapsed(whole, options, options.nodesMax ?? NODES_MAX);
+  setApart(whole);
+  return collapsed(whole, options);
 }
 
-function connected(answer, { facts, together, ended }) {
+function connected(answer, { facts, documents, together, ended }) {
   const nodes = answer.entities.map((entity) => ({
     key: `e${entity.id}`, label: entity.name, kind: "entity", type: entity.type, mentions: entity.mention_count,
     spoken: entity.spoken_count, degree: 0, cluster: 0,
   }));
   const index = new Map(answer.entities.map((entity, at) => [entity.id, at]));
-  const edges = [];
+  const edges = documents ? addDocuments(nodes, answer.documents, index) : [];
   for (const edge of answer.edges) {
     if (edge.kind === "together" || (edge.kind === "fact" && !facts)) continue;
     const isEnded = edge.status !== "active" && edge.status !== "stale";
@@ -69,6 +87,17 @@ function connected(answer, { facts, together, ended }) {
   }
   if (together) edges.push(...commonMessages(answer.edges, index, edges));
   return { nodes, edges };
+}
+
+/** Add the documents to the nodes; return what connects them. */
+function addDocuments(nodes, documents, index) {
+  const places = new Map(documents.map(({ id }, at) => [id, nodes.length + at]));
+  documents.forEach(({ id, title, review }) => nodes.push({
+    key: `d${id}`, label: title, kind: "document", type: "document", mentions: 0, degree: 0, cluster: 0, id, review,
+  }));
+  return documents.flatMap(({ id, links }) => links.map(({ type, entity, document }) => ({
+    a: places.get(id), b: entity === null ? places.get(document) : index.get(entity), kind: "document", label: type, ended: false,
+  })));
 }
 
 /** Return the pairs with common messages: the most frequent ones of each entity that no other edge connects. */
@@ -144,11 +173,23 @@ function assignClusters({ nodes, edges }) {
   });
 }
 
-/** Return the stated values of each entity that has too many to draw, except of the one with the key `openKey`. */
-function foldedValues(nodes, edges, openKey) {
+/** Take nodes out of their clusters that would crowd the picture: they are drawn as one node each, which opens. */
+function setApart({ nodes, edges }) {
+  const isConnected = new Set(edges.flatMap(({ a, b }) => (a === b ? [] : [a, b])));
+  const alone = nodes.filter((node, at) => !isConnected.has(at) && node.kind === "entity");
+  if (alone.length > ALONE_MAX) alone.forEach((node) => { node.cluster = ALONE; });
+  nodes.filter(({ kind }) => kind === "document").slice(DOCUMENTS_MAX).forEach((node) => { node.cluster = OLDER; });
+  const sizes = new Map();
+  for (const { cluster } of nodes) if (cluster >= 0) sizes.set(cluster, (sizes.get(cluster) ?? 0) + 1);
+  const small = new Set([...sizes.keys()].sort((a, b) => sizes.get(b) - sizes.get(a) || a - b).slice(CLUSTERS_MAX));
+  nodes.forEach((node) => { if (small.has(node.cluster)) node.cluster = SMALL; });
+}
+
+/** Return the stated values of each entity that has too many to draw. */
+function foldedValues(nodes, edges) {
   const values = new Map();
   for (const { a, b } of edges) {
-    if (nodes[b].kind !== "value" || nodes[a].key === openKey) continue;
+    if (nodes[b].kind !== "value") continue;
     const of = values.get(a) ?? [];
     of.push(b);
     values.set(a, of);
@@ -156,24 +197,33 @@ function foldedValues(nodes, edges, openKey) {
   return new Map([...values].filter(([, of]) => of.length > VALUES_OF_NODE_MAX));
 }
 
-/**
- * Return the graph with at most `nodesMax` nodes, besides the cluster nodes: one cluster alone, or all with the rest as
- * cluster nodes.
- */
-function collapsed({ nodes, edges }, { cluster: openKey, hub: openHub = null }, nodesMax) {
-  const open = openKey === null ? undefined : nodes.find((node) => node.key === openKey);
-  const folded = foldedValues(nodes, edges, openHub);
+/** Return the name of a node that stands for several. */
+function clusterLabel(cluster, first, count) {
+  if (cluster === ALONE) return `${count} without a connection`;
+  return cluster === OLDER ? `${count} older documents` : `${count} more, such as ${first.label}`;
+}
+
+/** Return the graph of one cluster or hub, or of as many nodes as have room, with the rest as cluster nodes. */
+function collapsed({ nodes, edges }, { cluster: openKey, hub: openHub = null, pixels }) {
+  const open = nodes.find(({ key }) => key === openKey);
+  const hubAt = nodes.findIndex(({ key }) => key === openHub);
+  const folded = hubAt < 0 ? foldedValues(nodes, edges) : new Map();
   const isFolded = new Set([...folded.values()].flat());
-  const eligible = nodes.map((node, at) => at)
-    .filter((at) => !isFolded.has(at) && (open === undefined || nodes[at].cluster === open.cluster));
+  const ofHub = new Set([hubAt, ...edges.filter(({ a, b }) => a === hubAt && nodes[b].kind === "value").map(({ b }) => b)]);
+  const eligible = nodes.map((_, at) => at)
+    .filter((at) => (hubAt < 0 ? !isFolded.has(at) && (!open || nodes[at].cluster === open.cluster) : ofHub.has(at)));
+  const isOverview = !open && hubAt < 0;
+  const room = Math.floor(pixels / PIXELS_OF_NODE) - folded.size - CLUSTERS_MAX;
+  const nodesMax = isOverview ? Math.max(NODES_MIN, Math.min(NODES_MAX, room)) : NODES_MAX;
   const kept = [];
   const place = new Map();
-  for (const at of eligible.slice(0, nodesMax)) {
+  const isDrawn = (at) => !isOverview || (nodes[at].cluster !== ALONE && nodes[at].cluster !== OLDER);
+  for (const at of eligible.filter(isDrawn).slice(0, nodesMax)) {
     place.set(at, kept.length);
     kept.push({ ...nodes[at] });
   }
   const groups = new Map();
-  for (const at of eligible.slice(nodesMax)) {
+  for (const at of eligible.filter((at) => !place.has(at))) {
     const members = groups.get(nodes[at].cluster) ?? [];
     members.push(at);
     groups.set(nodes[at].cluster, members);
@@ -182,10 +232,11 @@ function collapsed({ nodes, edges }, { cluster: openKey, hub: openHub = null }, 
     const first = nodes[members[0]];
     members.forEach((at) => place.set(at, kept.length));
     kept.push({
-      key: `c${first.key}`, label: `${members.length} more, such as ${first.label}`, kind: "cluster", type: "cluster",
+      key: `c${first.key}`, label: clusterLabel(cluster, first, members.length), kind: "cluster", type: "cluster",
       mentions: 0, degree: 0, cluster, members: members.map((at) => nodes[at].key),
     });
   }
+  const rest = nodes.map((node, at) => ({ ...node, place: place.get(at) ?? -1 })).filter(({ place: of, key }) => kept[of]?.key !== key);
   for (const [hub, values] of folded) {
     const entity = kept[place.get(hub)];
     if (entity === undefined || entity.kind === "cluster") continue;
@@ -208,9 +259,7 @@ function collapsed({ nodes, edges }, { cluster: openKey, hub: openHub = null }, 
     kept[a].degree += 1;
     kept[b].degree += 1;
   }
-  return {
-    nodes: kept, edges: keptEdges, adjacency: adjacencyOf(kept, keptEdges), hidden: eligible.length - Math.min(eligible.length, nodesMax),
-  };
+  return { nodes: kept, edges: keptEdges, adjacency: adjacencyOf(kept, keptEdges), rest };
 }
 
 /**
@@ -231,7 +280,8 @@ function search({ adjacency, edges, nodes }, start, end, withEnded) {
   const queues = [[start]];
   for (let distance = 0; distance < queues.length && distances[end] > distance; distance += 1) {
     for (const at of queues[distance] ?? []) {
-      if (distances[at] < distance) continue;
+      // What one node stands for need not be connected with one another.
+      if (distances[at] < distance || (nodes[at].kind === "cluster" && at !== start)) continue;
       for (const { node, edge } of adjacency[at]) {
         const reached = distance + (edges[edge].kind === "together" ? TOGETHER_STEPS : 1);
         if (reached >= distances[node] || (edges[edge].ended && !withEnded)) continue;

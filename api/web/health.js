@@ -40,7 +40,7 @@ async function showServer(element) {
     }), health.lag.at_least ? h("p", { class: "hint" }, "At least: more namespaces are behind than were counted.") : null),
     panel("Queues", facts(health.queues)),
     panel("Embedding model", facts({ model: health.embedding.model, state: health.embedding.state, runtime: health.embedding.runtime ?? "none" })),
-    panel("Jobs", table(["Job", "Started", "Took", "Namespaces", "Events", "Errors"], health.jobs.map((job) => [
+    widePanel("Jobs", table(["Job", "Started", "Took", "Namespaces", "Events", "Errors"], health.jobs.map((job) => [
       job.job, time(job.started), job.ended ? durationText(job.started, job.ended) : badge("running"), number(job.namespaces), number(job.events),
       job.errors ? badge(`${job.errors}: ${job.error ?? ""}`, "warn") : "0",
     ]))),
@@ -101,6 +101,13 @@ function durationText(start, end) {
 
 function panel(title, ...children) {
   return h("section", { class: "panel" }, h("h3", {}, title), children);
+}
+
+/** Return a panel for a table of many columns. */
+function widePanel(title, ...children) {
+  const wide = panel(title, ...children);
+  wide.classList.add("wide");
+  return wide;
 }
 
 function facts(entries) {

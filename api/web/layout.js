@@ -125,7 +125,7 @@ function gather(nodes, x, y, forceX, forceY, aspect, loose) {
   });
   nodes.forEach((node, at) => {
     const [sumX, sumY, size] = sums.get(node.cluster);
-    if (size > 1) {
+    if (size > 1 && node.cluster >= 0) {
       forceX[at] -= 0.25 * (x[at] - sumX / size);
       forceY[at] -= 0.25 * (y[at] - sumY / size);
     }

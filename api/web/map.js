@@ -5,7 +5,7 @@ import { append, h, number, quoted, replace, svg } from "./dom.js";
 import { buildGraph, pathText, shortestPath } from "./graph.js";
 import { hull, layOut, placeLabels } from "./layout.js";
 import { createNodeList } from "./node_list.js";
-import { address } from "./state.js";
+import { address, go } from "./state.js";
 
 /** Entities that are asked for: all that the route returns. */
 const ENTITIES_MAX = 5_000;
@@ -16,6 +16,12 @@ const LABEL_CHARACTERS_MAX = 26;
 const NEIGHBOURS_MAX = 8;
 /** Colours of the outlines of clusters in the style sheet. */
 const CLUSTER_COLOURS = 6;
+/** Stated values of an entity that are drawn; more are read in Memories, since a star of them shows nothing. */
+const VALUES_MAX = 60;
+/** Share of the picture that an arrow key moves. */
+const MOVE_STEP = 0.15;
+/** Width in pixels below which nodes are smaller, and those that stand for others have their number as a label. */
+const NARROW = 600;
 /** Factor of one step of the zoom. */
 const ZOOM_STEP = 1.35;
 
@@ -30,6 +36,7 @@ const OUTLINES = {
   work: (r) => star(r * 1.35),
   tool: (r) => cross(r * 1.15),
   concept: (r) => polygon(8, r * 1.05, Math.PI / 8),
+  document: (r) => `M${-r * 0.8} ${-r * 1.1}H${r * 0.3}L${r * 0.8} ${-r * 0.5}V${r * 1.1}H${-r * 0.8}Z`,
   value: (r) => `M${-r} ${-r * 0.7}H${r}V${r * 0.7}H${-r}Z`,
   values: (r) => `M${-r} ${-r * 0.7}H${r}V${r * 0.7}H${-r}Z`,
   cluster: (r) => polygon(12, r, 0),
@@ -67,20 +74,20 @@ function typeClass(node) {
 
 function radiusOf(node) {
   if (node.kind === "value") return 5;
+  if (node.kind === "document") return 9;
   if (node.type === "values") return 9;
   return node.kind === "cluster" ? 16 : Math.min(15, 6 + 1.4 * Math.sqrt(node.mentions + node.degree));
-}
-
-function shortLabel(text) {
-  return text.length > LABEL_CHARACTERS_MAX ? `${text.slice(0, LABEL_CHARACTERS_MAX - 1)}…` : text;
 }
 
 let model;
 
 /** Show the map of a namespace. */
-export async function show(content, state) {
-  const answer = await get(namespacePath(state.namespace, "map"), { limit: ENTITIES_MAX, as_of: state.asOf });
-  model = createMap(content, state, answer);
+export async function show(content, state, { changed }) {
+  const load = () => get(namespacePath(state.namespace, "map"), { limit: ENTITIES_MAX, as_of: state.asOf });
+  model = createMap(content, state, await load(), async () => {
+    await changed();
+    return load();
+  });
 }
 
 /** Draw the map once its place in the page, and so its size, is known. */
@@ -88,12 +95,18 @@ export function mounted() {
   model.draw();
 }
 
-function createMap(content, state, answer) {
-  const options = { facts: true, together: true, ended: true, cluster: null, hub: null };
+/** Return the parameters of Memories about an entity. */
+function subjectOf(node) {
+  return new URLSearchParams({ subject: node.label });
+}
+
+function createMap(content, state, answer, reload) {
+  const options = { facts: true, documents: true, together: true, ended: true, cluster: null, hub: null, pixels: 0 };
   /** @type {import("./graph.js").Graph} */
   let graph;
   let positions;
   let size = [0, 0];
+  let isNarrow = false;
   let box = [0, 0, 0, 0];
   let pinned = -1;
   let active = -1;
@@ -103,10 +116,12 @@ function createMap(content, state, answer) {
   let labelOf = new Map();
   /** @type {Set<Element>} */
   let lit = new Set();
+  /** @type {import("./memory_row.js").Editor | null} */
+  let editor = null;
 
-  const stage = h("div", { class: "stage" });
+  const stage = h("div", { class: "stage", tabindex: 0, role: "group", "aria-label": "Map: arrow keys move it, + and − zoom", onkeydown: moveByKey });
   const line = h("p", { class: "path", role: "status", id: "map-status" });
-  const details = h("section", { class: "details", "aria-label": "Pinned entity", hidden: true });
+  const details = h("section", { class: "details", "aria-label": "What is pinned", tabindex: 0, hidden: true });
   const list = createNodeList({ hover, pin, clear: () => pin(-1) });
   const legend = h("ul", { class: "legend", "aria-label": "Types" });
   const back = h("button", { type: "button", class: "quiet", hidden: true, onclick: () => open({}) }, "Overview");
@@ -123,7 +138,7 @@ function createMap(content, state, answer) {
     h("button", { type: "button", "aria-label": "Show all", onclick: () => setBox(0, 0, ...size) }, "⤢"));
   append(content, [
     h("div", { class: "title" }, h("h2", {}, "Map"), h("span", { class: "count", id: "map-count" })),
-    h("div", { class: "toolbar" }, toggle("facts", "Facts"), toggle("together", "Mentioned together"),
+    h("div", { class: "toolbar" }, toggle("facts", "Facts"), answer.documents.length ? toggle("documents", "Documents") : null, toggle("together", "Mentioned together"),
       toggle("ended", "Ended"), back, zoom),
     h("div", { class: "columns" }, h("div", {}, stage, legend), h("div", { class: "side" }, line, list.element, details)),
   ]);
@@ -134,30 +149,33 @@ function createMap(content, state, answer) {
   });
   observer.observe(stage);
 
-  /** Draw what a cluster node stands for; without one, the overview. */
-  function open({ cluster = null, hub = null }) {
+  /** Draw what a cluster node stands for, and pin a node of it if `key` names one; without a cluster, the overview. */
+  function open({ cluster = null, hub = null, key = null }) {
     Object.assign(options, { cluster, hub });
     back.hidden = cluster === null && hub === null;
-    draw();
+    draw(key);
   }
 
-  function draw() {
-    const key = pinned >= 0 ? graph.nodes[pinned]?.key : null;
-    graph = buildGraph(answer, options);
+  function draw(wanted = null) {
+    const key = wanted ?? graph?.nodes[pinned]?.key;
     size = [Math.max(280, stage.clientWidth), Math.max(340, stage.clientHeight)];
-    positions = layOut(graph, ...size, radiusOf);
+    graph = buildGraph(answer, { ...options, pixels: size[0] * size[1] });
+    isNarrow = size[0] < NARROW;
+    positions = layOut(graph, ...size, radius);
     paint();
     showLegend();
-    list.fill(graph.nodes);
+    list.fill([...graph.nodes.map((node, place) => ({ ...node, place })), ...graph.rest]);
     pinned = graph.nodes.findIndex((node) => node.key === key);
     active = -1;
     showCount();
     mark();
+    showDetails();
   }
 
   function showCount() {
     const shown = graph.nodes.filter((node) => node.kind === "entity").length;
-    const text = `${number(shown)} of ${number(answer.total)} entities, ${number(graph.edges.length)} connections`;
+    const documents = answer.documents.length ? `, ${number(answer.documents.length)} documents` : "";
+    const text = `${number(shown)} of ${number(answer.total)} entities${documents}, ${number(graph.edges.length)} connections`;
     content.querySelector("#map-count").textContent = text;
     stage.classList.toggle("empty", !graph.nodes.length);
     if (!graph.nodes.length) {
@@ -165,6 +183,16 @@ function createMap(content, state, answer) {
         ? "No entities yet: they appear when the messages are read for facts, seconds after they were appended."
         : "At this moment the memory knew no entities."));
     }
+  }
+
+  function radius(node) {
+    return radiusOf(node) * (isNarrow ? 0.7 : 1);
+  }
+
+  /** Return the label of a node in the picture. */
+  function shortLabel({ label, kind, hub, members }) {
+    if (isNarrow && kind === "cluster") return hub === undefined ? `+${members.length}` : `${members.length} facts`;
+    return label.length > LABEL_CHARACTERS_MAX ? `${label.slice(0, LABEL_CHARACTERS_MAX - 1)}…` : label;
   }
 
   function paint() {
@@ -175,8 +203,8 @@ function createMap(content, state, answer) {
       return svg("line", { class: `edge ${edge.kind}${edge.ended ? " ended" : ""}`, "data-edge": index, x1, y1, x2, y2 });
     });
     groups = graph.nodes.map((node, index) => svg("g", {
-      class: `node ${typeClass(node)}`, "data-node": index, transform: `translate(${at(index).map((v) => v.toFixed(1)).join(" ")})`,
-    }, svg("circle", { class: "target", r: Math.max(12, radiusOf(node)) }), svg("path", { d: outline(node, radiusOf(node)) })));
+      class: `node ${typeClass(node)}${node.review === "waiting" ? " waiting" : ""}`, "data-node": index, transform: `translate(${at(index).map((v) => v.toFixed(1)).join(" ")})`,
+    }, svg("circle", { class: "target", r: Math.max(12, radius(node)) }), svg("path", { d: outline(node, radius(node)) })));
     const picture = svg("svg", {
       viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Map of entities; the list of entities drives it by keyboard",
     }, svg("g", {}, hulls()), svg("g", {}, lines), svg("g", {}, groups), svg("g", {}, labels()),
@@ -193,7 +221,7 @@ function createMap(content, state, answer) {
       of.push([positions.x[index], positions.y[index]]);
       points.set(node.cluster, of);
     });
-    return [...points].filter(([, of]) => of.length > 2).map(([cluster, of], rank) => svg("path", {
+    return [...points].filter(([cluster, of]) => cluster >= 0 && of.length > 2).map(([cluster, of], rank) => svg("path", {
       class: `hull hull-${rank % CLUSTER_COLOURS}`, "data-cluster": cluster,
       d: `M${hull(of, 20).map((point) => point.map((v) => v.toFixed(1)).join(" ")).join("L")}Z`,
     }));
@@ -202,18 +230,20 @@ function createMap(content, state, answer) {
   function labels() {
     const order = graph.nodes.map((_, index) => index).sort((a, b) => weight(b) - weight(a) || a - b);
     const nodeAt = (index) => ({
-      x: positions.x[index], y: positions.y[index], radius: radiusOf(graph.nodes[index]), text: shortLabel(graph.nodes[index].label),
+      x: positions.x[index], y: positions.y[index], radius: radius(graph.nodes[index]), text: shortLabel(graph.nodes[index]),
     });
     lit = new Set();
     labelOf = new Map([...placeLabels(order, nodeAt, ...size, LABELS_MAX)].map(([index, place]) => [index, svg("text", {
       class: `label ${graph.nodes[index].kind}`, x: place.x, y: place.y, "text-anchor": place.anchor,
-    }, shortLabel(graph.nodes[index].label))]));
+    }, shortLabel(graph.nodes[index]))]));
     return [...labelOf.values()];
   }
 
   function weight(index) {
     const node = graph.nodes[index];
-    return node.kind === "value" ? 0 : 1 + node.degree + node.mentions + (node.kind === "cluster" ? 1_000 : 0);
+    if (node.kind === "value") return 0;
+    if (isNarrow && node.kind === "cluster") return node.members.length;
+    return 1 + node.degree + node.mentions + (node.kind === "cluster" ? 1_000 : 0);
   }
 
   function listen(picture) {
@@ -235,7 +265,7 @@ function createMap(content, state, answer) {
       if (dragged?.moved) return;
       const index = nodeOf(event);
       // A finger does not hover: with a pin, a tap shows the path.
-      if (event.pointerType === "touch" && pinned >= 0 && index >= 0 && index !== pinned) hover(index);
+      if (event.pointerType === "touch" && pinned >= 0 && index >= 0 && index !== pinned && graph.nodes[index].kind === "entity") hover(index);
       else pin(index);
     });
     picture.addEventListener("wheel", (event) => {
@@ -243,6 +273,14 @@ function createMap(content, state, answer) {
       event.preventDefault();
       zoomBy(event.deltaY > 0 ? ZOOM_STEP : 1 / ZOOM_STEP);
     }, { passive: false });
+  }
+
+  function moveByKey(event) {
+    const [x, y] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
+    if (x || y) setBox(box[0] + x * MOVE_STEP * box[2], box[1] + y * MOVE_STEP * box[3], box[2], box[3]);
+    else if (event.key === "+" || event.key === "-") zoomBy(event.key === "-" ? ZOOM_STEP : 1 / ZOOM_STEP);
+    else return;
+    event.preventDefault();
   }
 
   function zoomBy(factor) {
@@ -266,11 +304,17 @@ function createMap(content, state, answer) {
     mark();
   }
 
-  /** Pin a node, open a cluster node, or unpin. */
-  function pin(index) {
+  /** Pin a node, open a cluster node, or unpin; with the `key` of another node than that of `index`, draw and pin it. */
+  function pin(index, key = null) {
     const node = graph.nodes[index];
+    if (key !== null && key !== node?.key) {
+      open({ cluster: key, key });
+      return;
+    }
     if (node?.kind === "cluster") {
-      open(node.hub === undefined ? { cluster: node.members[0] } : { cluster: options.cluster, hub: node.hub });
+      if (node.hub === undefined) open({ cluster: node.members[0] });
+      else if (node.members.length <= VALUES_MAX) open({ hub: node.hub });
+      else go({ ...state, view: "facts", parameters: subjectOf(graph.nodes.find(({ key: of }) => of === node.hub)) });
       return;
     }
     pinned = index === pinned ? -1 : index;
@@ -293,7 +337,7 @@ function createMap(content, state, answer) {
         nodes.add(step.from).add(step.to);
         edges.add(step.edge);
       });
-      text = path ? pathText(graph, path) : `No path from ${graph.nodes[pinned].label} to ${graph.nodes[active].label}`;
+      text = path ? pathText(graph, path) : `No path from ${graph.nodes[pinned].label} to ${graph.nodes[active].label}${graph.rest.length ? " among what is drawn" : ""}`;
     } else if (focus >= 0) {
       nodes.add(focus);
       graph.adjacency[focus].forEach(({ node, edge }) => {
@@ -323,38 +367,59 @@ function createMap(content, state, answer) {
     text.textContent = index >= 0 ? graph.nodes[index].label.slice(0, 60) : "";
     if (index < 0) return;
     const node = graph.nodes[index];
-    const half = Math.min(60, node.label.length) * 3.6;
+    const half = Math.min(60, node.label.length) * 4;
     text.setAttribute("x", String(Math.min(size[0] - half, Math.max(half, positions.x[index]))));
-    text.setAttribute("y", String(Math.max(14, positions.y[index] - radiusOf(node) - 7)));
+    text.setAttribute("y", String(Math.max(14, positions.y[index] - radius(node) - 7)));
     labelOf.get(index)?.classList.add("covered");
   }
 
   function neighbourText(index) {
     const node = graph.nodes[index];
-    if (node.hub !== undefined) return `${node.label}: click to open`;
+    if (node.kind === "cluster") return `${node.label}: click to open`;
     const near = graph.adjacency[index].map(({ node: other, edge }) => {
       const { kind, label, ended } = graph.edges[edge];
       return `${kind === "together" ? "" : `${label} `}${graph.nodes[other].label}${ended ? " (ended)" : ""}`;
     });
     const more = near.length > NEIGHBOURS_MAX ? ` and ${near.length - NEIGHBOURS_MAX} more` : "";
-    const what = node.kind === "entity" ? `${node.type}, in ${node.mentions} messages` : node.kind === "value" ? "stated value" : "cluster";
+    const messages = node.mentions === 1 ? "1 message" : `${number(node.mentions)} messages`;
+    const what = node.kind === "entity" ? `${node.type}${node.mentions ? `, in ${messages}` : ""}` : node.kind === "value" ? "stated value" : node.kind;
     return `${node.label} (${what})${near.length ? `: ${near.slice(0, NEIGHBOURS_MAX).join("; ")}${more}` : ""}`;
   }
 
   function showDetails() {
     const node = graph.nodes[pinned];
-    details.hidden = !node || node.kind !== "entity";
+    details.hidden = !node || (node.kind !== "entity" && node.kind !== "document");
     if (details.hidden) return;
     const entries = graph.adjacency[pinned].map(({ node: other, edge }) => {
       const { kind, label, ended, a } = graph.edges[edge];
-      const name = quoted(graph.nodes[other].label);
+      const name = h("button", { type: "button", class: "link", onclick: () => pin(other) }, quoted(graph.nodes[other].label));
       const words = kind === "together" ? ["named together with ", name]
         : a === pinned ? [`${label} `, name] : [name, ` → ${label}`];
       return h("li", { class: ended ? "ended" : null }, words, ended ? " (ended)" : "");
     });
-    const parameters = new URLSearchParams({ subject: node.label });
+    if (node.kind === "document") {
+      showDocument(node, entries);
+      return;
+    }
     replace(details, h("h3", {}, quoted(node.label)), h("ul", {}, entries),
-      h("a", { href: address({ ...state, view: "facts", parameters }) }, "Its facts"));
+      h("a", { href: address({ ...state, view: "facts", parameters: subjectOf(node) }) }, "Its facts"));
+  }
+
+  /** Show a document with its text, the decisions of a review and its removal. */
+  async function showDocument(node, entries) {
+    const { createEditor, memoryRow } = await import("./memory_row.js");
+    if (graph.nodes[pinned] !== node) return;
+    if (!editor) {
+      editor = createEditor(state, async () => {
+        answer = await reload();
+        draw();
+      });
+      details.before(editor.written);
+    }
+    const row = memoryRow(editor, { id: node.id, kind: "document", line: [quoted(node.label)], said: "Text", review: node.review });
+    replace(details, h("ol", { class: "rows" }, row), h("ul", {}, entries));
+    row.querySelector(".said").click();
+    details.scrollIntoView({ block: "nearest" });
   }
 
   function showLegend() {

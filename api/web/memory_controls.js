@@ -11,9 +11,8 @@ import { decisionButtons } from "./review.js";
 export async function controls(editor, kind, id) {
   const memory = await get(namespacePath(editor.state.namespace, "memories", id));
   const forms = h("div", { class: "forms" });
-  if (memory.status === "quarantined") {
-    return h("div", {}, decisionButtons(editor.state, id, editor.reload, forms), forms);
-  }
+  const decisions = memory.review === "waiting" ? decisionButtons(editor.state, memory, editor.reload, forms) : null;
+  if (memory.status === "quarantined") return h("div", {}, decisions, forms);
   const open = (content) => {
     replace(forms, content);
     forms.querySelector("input, textarea")?.focus();
@@ -37,7 +36,7 @@ export async function controls(editor, kind, id) {
         open(errorNote(error));
       }
     }) : null];
-  return h("div", {}, h("p", { class: "actions" }, actions), forms);
+  return h("div", {}, decisions, h("p", { class: "actions" }, actions), forms);
 }
 
 function editForm(forms, submitText, content, onsubmit) {

@@ -1,7 +1,12 @@
 /** Memory row: a memory as one line; its messages and the controls that change it open below it. */
 
 import { get, namespacePath } from "./api.js";
-import { errorNote, h, passage, quoted, replace, time } from "./dom.js";
+import { badge, clippedPassage, errorNote, h, passage, quoted, replace, time } from "./dom.js";
+
+/** What a review decided on a memory that looked like instructions, in words, with the tone of its badge. */
+const REVIEWS = {
+  waiting: ["waits for a review", "warn"], approve: ["approved", "good"], reject: ["rejected", "plain"], redact: ["instructions removed", "good"],
+};
 
 /**
  * @typedef {object} Editor
@@ -21,11 +26,11 @@ export function createEditor(state, reload) {
 /**
  * Return a row.
  * @param {Editor} editor
- * @param {{id: string, kind: string, line: any[], said: string, isOver?: boolean}} row
+ * @param {{id: string, kind: string, line: any[], said: string, review?: string | null, isOver?: boolean}} row
  */
-export function memoryRow(editor, { id, kind, line, said, isOver = false }) {
+export function memoryRow(editor, { id, kind, line, said, review = null, isOver = false }) {
   const below = h("div", { class: "below", hidden: true });
-  const text = h("span", { class: "line", dir: "auto" }, line);
+  const text = h("span", { class: "line", dir: "auto" }, line, review ? [" ", badge(...REVIEWS[review])] : null);
   const buttons = [];
   const opener = (attributes, content, load) => {
     const button = h("button", { type: "button", "aria-expanded": "false", ...attributes, onclick: async () => {
@@ -57,5 +62,5 @@ async function messages({ state }, kind, id) {
   const page = await get(namespacePath(state.namespace, "memories", id, "sources"), { as_of: state.asOf });
   if (!page.items.length) return h("p", { class: "hint" }, "No message: a program noted it, or somebody corrected it here.");
   return h("ol", { class: "sources" }, page.items.map((item) => h("li", {},
-    h("p", { class: "meta" }, h("strong", {}, quoted(item.speaker)), " ", time(item.occurred_at)), passage(item.text))));
+    h("p", { class: "meta" }, h("strong", {}, quoted(item.speaker)), " ", time(item.occurred_at)), clippedPassage(item.text))));
 }

@@ -1,4 +1,4 @@
-/** Node list: the entities of the map as a list that the keyboard drives. */
+/** Node list: the entities and documents of the map as a list that the keyboard drives. */
 
 import { h, quoted, replace } from "./dom.js";
 
@@ -7,7 +7,8 @@ const ENTRIES_MAX = 300;
 
 /**
  * Return the list. Arrow keys move through it, Enter pins, Escape unpins.
- * @param {{hover: (index: number) => void, pin: (index: number) => void, clear: () => void}} map
+ * @param {{hover: (place: number) => void, pin: (place: number, key: string) => void, clear: () => void}} map
+ *   a node that is not drawn has the place of the node that stands for it, or -1
  */
 export function createNodeList({ hover, pin, clear }) {
   let nodes = [];
@@ -22,7 +23,7 @@ export function createNodeList({ hover, pin, clear }) {
   box.addEventListener("keydown", (event) => {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -shown.length, End: shown.length };
     if (event.key in steps) move(at + steps[event.key]);
-    else if ((event.key === "Enter" || event.key === " ") && at >= 0) pin(shown[at]);
+    else if ((event.key === "Enter" || event.key === " ") && at >= 0) choose(at);
     else if (event.key === "Escape") clear();
     else return;
     event.preventDefault();
@@ -31,7 +32,7 @@ export function createNodeList({ hover, pin, clear }) {
     if (event.key !== "ArrowDown" && event.key !== "Enter") return;
     event.preventDefault();
     box.focus();
-    if (event.key === "Enter" && shown.length) pin(shown[at]);
+    if (event.key === "Enter" && shown.length) choose(at);
   });
   box.addEventListener("focus", () => { if (at < 0 && shown.length) move(0); });
   box.addEventListener("pointerover", (event) => {
@@ -41,8 +42,13 @@ export function createNodeList({ hover, pin, clear }) {
   box.addEventListener("pointerleave", () => hover(-1));
   box.addEventListener("click", (event) => {
     const entry = event.target.closest("[data-entry]");
-    if (entry) pin(shown[Number(entry.dataset.entry)]);
+    if (entry) choose(Number(entry.dataset.entry));
   });
+
+  function choose(entry) {
+    const { place, key } = shown[entry];
+    pin(place, key);
+  }
 
   function move(to, scroll = true) {
     at = Math.min(shown.length - 1, Math.max(0, to));
@@ -50,19 +56,20 @@ export function createNodeList({ hover, pin, clear }) {
     if (!entry) return;
     box.setAttribute("aria-activedescendant", entry.id);
     if (scroll) entry.scrollIntoView({ block: "nearest" });
-    hover(shown[at]);
+    hover(shown[at].place);
+    // Of nodes that are not drawn, several have one place.
+    box.querySelector(".active")?.classList.remove("active");
+    entry.classList.add("active");
   }
 
   function show() {
     const wanted = search.value.trim().toLowerCase();
-    shown = nodes.map((_, index) => index)
-      .filter((index) => nodes[index].kind !== "value" && nodes[index].label.toLowerCase().includes(wanted))
-      .slice(0, ENTRIES_MAX);
+    shown = nodes.filter(({ kind, label }) => kind !== "value" && label.toLowerCase().includes(wanted)).slice(0, ENTRIES_MAX);
     at = -1;
     box.removeAttribute("aria-activedescendant");
-    replace(box, shown.length ? shown.map((index, entry) => h("div", {
+    replace(box, shown.length ? shown.map(({ label, type }, entry) => h("div", {
       role: "option", id: `entry-${entry}`, "data-entry": entry, "aria-selected": "false",
-    }, quoted(nodes[index].label), h("span", { class: "hint" }, ` ${nodes[index].type}`))) : [
+    }, quoted(label), h("span", { class: "hint" }, ` ${type}`))) : [
       h("div", { role: "option", "aria-selected": "false", "aria-disabled": "true" }, "No entity has this name"),
     ]);
   }
@@ -73,13 +80,17 @@ export function createNodeList({ hover, pin, clear }) {
     fill(next) {
       nodes = next;
       show();
+      if (shown.length) return;
+      // What was searched for is open now, and has another name.
+      search.value = "";
+      show();
     },
     /** Show which entry is active and which one is pinned. */
     mark(active, pinned) {
       box.querySelector(".active")?.classList.remove("active");
       box.querySelector("[aria-selected=true]")?.setAttribute("aria-selected", "false");
-      box.children[shown.indexOf(active)]?.classList.add("active");
-      box.children[shown.indexOf(pinned)]?.setAttribute("aria-selected", "true");
+      box.children[shown.findIndex(({ place }) => place === active)]?.classList.add("active");
+      box.children[shown.findIndex(({ place }) => place === pinned)]?.setAttribute("aria-selected", "true");
     },
   };
 }

@@ -16,12 +16,14 @@ const TOPICS = {
 const SAID_ONCE = ["decision", "task", "plan", "event"];
 const ORDERS = [["topic", "by topic"], ["newest", "newest first"], ["oldest", "oldest first"]];
 const CHANGES_SHOWN = 10;
+/** Statements of a topic that are drawn until it is opened, so that all topics are seen at a glance. */
+const STATEMENTS_SHOWN = 8;
 
 /** Show the profile of a namespace. */
 export async function show(content, state, { changed }) {
   const view = {
     state, answer: null, person: "", words: "", order: "topic", trueOn: state.parameters.get("true_on") ?? "",
-    count: h("span", { class: "count" }), list: h("div", {}), changes: h("section", {}), held: h("div", {}), people: h("select", { name: "about" }),
+    opened: new Set(), count: h("span", { class: "count" }), jumps: h("span", { class: "actions" }), list: h("div", {}), changes: h("section", {}), held: h("div", {}), people: h("select", { name: "about" }),
   };
   view.editor = createEditor(state, async () => {
     await fill(view);
@@ -32,7 +34,7 @@ export async function show(content, state, { changed }) {
     draw(view);
   });
   append(content, [
-    h("div", { class: "title" }, h("h2", {}, "Profile"), view.count),
+    h("div", { class: "title" }, h("h2", {}, "Profile"), view.count, view.jumps),
     h("div", { class: "toolbar" },
       field("About", view.people),
       field("Find", h("input", { type: "search", name: "find", placeholder: "words", oninput: (event) => {
@@ -67,12 +69,24 @@ async function fill(view) {
     replace(view.people, h("option", { value: "" }, `everyone (${number(total)})`), people.map(({ name, statements }) => h("option", {
       value: name, selected: name === view.person,
     }, `${personText(name)} (${number(statements)})`)));
+    const list = await held;
     draw(view);
-    replace(view.held, await held);
+    replace(view.held, list);
+    const { length } = view.answer.changes;
+    replace(view.jumps, length ? jump(`${length} ${length === 1 ? "change" : "changes"} lately`, view.changes) : null,
+      list ? jump(`${list.querySelectorAll("article").length} to review`, view.held) : null);
   } catch (error) {
     replace(view.list, errorNote(error));
   }
   view.list.removeAttribute("aria-busy");
+}
+
+/** Return a button that leads to a part of the page below. */
+function jump(text, part) {
+  return h("button", { type: "button", class: "link", onclick: () => {
+    part.scrollIntoView({ block: "start" });
+    part.querySelector("button")?.focus({ preventScroll: true });
+  } }, text);
 }
 
 function personText(name) {
@@ -88,13 +102,26 @@ function draw(view) {
   const sign = order === "newest" ? -1 : 1;
   const groups = order === "topic" ? Map.groupBy(items, (item) => item.topic)
     : new Map([["", items.sort((a, b) => sign * (Date.parse(a.said_at) - Date.parse(b.said_at)))]]);
-  replace(view.list, [...groups].map(([topic, members]) => h("section", { class: "topic" },
-    topic ? h("h3", {}, TOPICS[topic] ?? topic) : null, h("ol", { class: "rows" }, members.map((item) => row(view, item))))),
+  replace(view.list, [...groups].map(([topic, members]) => {
+    const isWhole = !topic || words.length > 0 || view.opened.has(topic) || members.length <= STATEMENTS_SHOWN + 1;
+    const shown = isWhole ? members : members.slice(0, STATEMENTS_SHOWN);
+    return h("section", { class: "topic" }, topic ? h("h3", {}, TOPICS[topic] ?? topic) : null,
+      h("ol", { class: "rows", "data-topic": topic }, shown.map((item) => row(view, item)), isWhole ? null : openButton(view, topic, members.length - shown.length)));
+  }),
   items.length ? null : emptyNote(view, words));
   const rest = answer.total - answer.items.length;
   view.count.textContent = `${number(items.length)} ${items.length === 1 ? "statement" : "statements"}${rest ? `, and ${number(rest)} older ones in Memories` : ""}`;
   const changes = answer.changes.filter((change) => isShown(change, `${change.before} ${change.after ?? ""}`));
   drawChanges(view, changes, CHANGES_SHOWN);
+}
+
+/** Return the button that draws the other statements of a topic. */
+function openButton(view, topic, count) {
+  return h("li", {}, h("button", { type: "button", class: "link", onclick: () => {
+    view.opened.add(topic);
+    draw(view);
+    view.list.querySelector(`[data-topic="${topic}"]`).children[STATEMENTS_SHOWN].querySelector("button").focus();
+  } }, `${number(count)} more`, h("span", { class: "unseen" }, ` of ${TOPICS[topic] ?? topic}`)));
 }
 
 function emptyNote(view, words) {

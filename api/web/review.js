@@ -37,8 +37,11 @@ export async function waiting(state, decided, kind = null) {
   }
 }
 
-/** Return the buttons that decide on a memory; `decided` is called after it, an error is shown in `note`. */
-export function decisionButtons(state, id, decided, note) {
+/**
+ * Return the buttons that decide on a memory; `decided` is called after it, an error is shown in `note`. Instructions are
+ * removed from a message or a document alone.
+ */
+export function decisionButtons(state, { id, kind }, decided, note) {
   const decide = async (decision) => {
     try {
       await post(namespacePath(state.namespace, "quarantine", id, "review"), { decision });
@@ -48,7 +51,8 @@ export function decisionButtons(state, id, decided, note) {
       replace(note, errorNote(error));
     }
   };
-  return h("p", { class: "actions" }, DECISIONS.map(([decision, text]) => h("button", {
+  const possible = DECISIONS.filter(([decision]) => decision !== "redact" || kind === "episode" || kind === "document");
+  return h("p", { class: "actions" }, possible.map(([decision, text]) => h("button", {
     type: "button", class: "quiet", onclick: () => decide(decision),
   }, text)));
 }
@@ -77,5 +81,5 @@ function card(state, item, isWaiting, decided) {
   return h("article", { class: "memory" },
     h("p", { class: "meta" }, badge((item.memory?.kind ?? item.kind).replace("episode", "message")), " ", time(item.occurred_at), " ", item.reasons.map((reason) => [badge(`looks like ${reason}`, "warn"), " "])),
     passage(item.memory ? memoryText(item.memory) : "It is no longer in the memory."),
-    isWaiting ? decisionButtons(state, item.id, decided, note) : null, note);
+    isWaiting ? decisionButtons(state, item, decided, note) : null, note);
 }

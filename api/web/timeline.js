@@ -1,7 +1,7 @@
 /** Timeline: the episodes of a namespace by time and tier, and the messages that each summary stands for. */
 
 import { get, namespacePath } from "./api.js";
-import { append, badge, dateText, errorNote, field, h, number, passage, quoted, replace, select, time } from "./dom.js";
+import { append, badge, clippedPassage, dateText, errorNote, field, h, number, passage, quoted, replace, select, time } from "./dom.js";
 
 const TIERS = ["raw", "compressed", "distilled"];
 /** Pixels of one period: wide enough for a finger (WCAG 2.2, 2.5.8). */
@@ -130,9 +130,9 @@ function entry(state, episode) {
   const isSummary = episode.tier !== "raw";
   return h("li", { class: `episode ${episode.tier}${episode.status === "active" ? "" : " past"}` },
     h("p", { class: "meta" }, h("strong", {}, isSummary ? "Summary" : quoted(episode.speaker)), " ", time(episode.occurred_at), " ",
-      badge(episode.tier, episode.tier), " ", episode.status === "active" ? null : badge(episode.status, "warn"),
+      badge(episode.tier, episode.tier), " ", episode.status === "active" ? null : badge(episode.status === "quarantined" ? "waits for a review" : episode.status, "warn"),
       episode.pinned ? badge("pinned") : null),
-    passage(episode.text || episode.caption),
+    clippedPassage(episode.text || episode.caption),
     isSummary ? sources(state, episode) : null);
 }
 
