@@ -31,6 +31,8 @@ _PAIRS_MAX = 10_000
 _DOCUMENTS_MAX, _DOCUMENT_CHARACTERS_MAX = 200, 4_000
 #: Entities that a document is connected with because its text names them: those that it names most.
 _ENTITIES_OF_DOCUMENT_MAX = 8
+#: Stated relations of a document that are returned: more than a person looks through.
+_RELATIONS_OF_DOCUMENT_MAX = 100
 #: Words of a name that is searched in a document; longer names are titles.
 _NAME_WORDS_MAX = 4
 _WORD = re.compile(r"\w+")
@@ -97,7 +99,7 @@ def _documents(queries: MapQueries, names: Mapping[str, int], ids: set[int]) -> 
     answer: list[dict[str, Any]] = []
     for document in documents:
         links: list[dict[str, Any]] = []
-        for kind, target in orjson.loads(document.relations):
+        for kind, target in orjson.loads(document.relations)[:_RELATIONS_OF_DOCUMENT_MAX]:
             entity = names.get(target.casefold())
             if target in returned:
                 links.append({"type": kind, "entity": None, "document": target})

@@ -2,7 +2,7 @@
 
 import { get, namespacePath } from "./api.js";
 import { append, badge, dateText, errorNote, field, h, number, quoted, replace, select } from "./dom.js";
-import { statement, statusText } from "./edits.js";
+import { HISTORIES, statement, statusText } from "./edits.js";
 import { createEditor, memoryRow } from "./memory_row.js";
 import { waiting } from "./review.js";
 import { address } from "./state.js";
@@ -14,6 +14,8 @@ const LOADED_MAX = 3_000;
 const ROWS = 200;
 /** What holds now: a stale memory was not confirmed for long, and nothing contradicts it. */
 const CURRENT = ["active", "stale"];
+/** What held at some time. */
+const ONCE_TRUE = [...CURRENT, "superseded", "ended"];
 const STATUSES = [
   ["current", "holds now"], ["", "any"], ["stale", "not heard for long"], ["superseded", "replaced"], ["ended", "over"],
   ["invalidated", "withdrawn"], ["rejected", "not kept"], ["quarantined", "waits for a review"],
@@ -33,7 +35,7 @@ const SECTIONS = {
 export async function show(content, state, { changed }) {
   const asked = state.parameters.get("kind");
   const view = {
-    state, section: Object.hasOwn(SECTIONS, asked ?? "") ? asked : "facts", status: "current",
+    state, section: Object.hasOwn(SECTIONS, asked ?? "") ? asked : "facts", status: "current", trueOn: "",
     about: state.parameters.get("subject") ?? "", words: "", order: "newest", items: [], next: null, shown: ROWS,
     rows: h("ol", { class: "rows" }), count: h("span", { class: "count" }), held: h("div", {}),
   };
@@ -44,6 +46,7 @@ export async function show(content, state, { changed }) {
   const status = field("Status", select("status", STATUSES, view.status, (event) => set({ status: event.target.value })));
   const about = field("About", h("input", { type: "search", name: "about", value: view.about, placeholder: "anyone",
     onchange: (event) => set({ about: event.target.value.trim() }) }));
+  const trueOn = field("True on (empty: now)", h("input", { type: "date", name: "true_on", onchange: (event) => set({ trueOn: event.target.value }) }));
   const sections = Object.entries(SECTIONS).map(([name, { label }]) => h("button", {
     type: "button", class: "quiet", "data-section": name, onclick: () => set({ section: name }),
   }, label));
@@ -51,7 +54,8 @@ export async function show(content, state, { changed }) {
     Object.assign(view, changes);
     const { kind, about: filter } = SECTIONS[view.section];
     sections.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.section === view.section)));
-    status.hidden = kind === "document";
+    trueOn.hidden = !HISTORIES[kind];
+    status.hidden = kind === "document" || dayEnd(view) !== null;
     about.hidden = !filter;
     const parameters = new URLSearchParams({ kind: view.section, ...(view.about ? { subject: view.about } : {}) });
     history.replaceState(null, "", address({ ...state, parameters }));
@@ -64,7 +68,7 @@ export async function show(content, state, { changed }) {
       field("Find", h("input", { type: "search", name: "find", placeholder: "words", oninput: (event) => {
         Object.assign(view, { words: event.target.value, shown: ROWS });
         draw(view);
-      } })), status, about,
+      } })), status, about, trueOn,
       field("Order", select("order", [["newest", "newest first"], ["oldest", "oldest first"], ["text", "A to Z"]], view.order, (event) => {
         Object.assign(view, { order: event.target.value, shown: ROWS });
         draw(view);
@@ -73,6 +77,11 @@ export async function show(content, state, { changed }) {
     view.editor.written, view.held, view.rows,
   ]);
   await set({});
+}
+
+/** Return the end of the day on which the memories were true, in the zone of the browser; null: now. */
+function dayEnd({ section, trueOn }) {
+  return trueOn && HISTORIES[SECTIONS[section].kind] ? Date.parse(`${trueOn}T23:59:59`) : null;
 }
 
 async function fill(view) {
@@ -88,7 +97,8 @@ async function showWaiting(view) {
 
 /** Load pages until there are `itemsMax` memories, and draw them: the list is in the order in which they were read. */
 async function load(view, itemsMax) {
-  const { state, section, status, about, items } = view;
+  const { state, section, about, items } = view;
+  const status = dayEnd(view) === null ? view.status : ONCE_TRUE;
   const { list, kind, about: aboutFilter, filters } = SECTIONS[section];
   view.rows.setAttribute("aria-busy", "true");
   try {
@@ -121,13 +131,15 @@ async function showMore(view) {
 function draw(view) {
   const { kind, label } = SECTIONS[view.section];
   const words = view.words.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  const at = dayEnd(view);
   const rows = view.items.map((memory) => ({ memory, parts: statement(kind, memory), from: memory.valid_from ?? memory.created_at ?? memory.added_at }))
-    .filter(({ parts }) => words.every((word) => parts.join(" ").toLocaleLowerCase().includes(word)));
+    .filter(({ memory, parts, from }) => (at === null || (Date.parse(from) <= at && !(Date.parse(memory.valid_until) <= at)))
+      && words.every((word) => parts.join(" ").toLocaleLowerCase().includes(word)));
   const byTime = (a, b) => Date.parse(a.from) - Date.parse(b.from);
   rows.sort(view.order === "text" ? (a, b) => a.parts.join(" ").localeCompare(b.parts.join(" "))
     : view.order === "oldest" ? byTime : (a, b) => byTime(b, a));
   replace(view.rows, rows.slice(0, view.shown).map(({ memory, parts, from }) => memoryRow(view.editor, {
-    id: memory.id, kind, isOver: memory.status !== undefined && !CURRENT.includes(memory.status),
+    id: memory.id, kind, isOver: at === null && memory.status !== undefined && !CURRENT.includes(memory.status),
     line: [parts.map((part, at) => [at ? " " : null, quoted(part)]), memory.pinned ? [" ", badge("pinned")] : null],
     said: `since ${dateText(from)}${statusText(memory)}`, review: memory.review,
   })), rows.length <= view.shown && view.next === null ? null : h("li", {}, h("button", { type: "button", class: "quiet", onclick: () => showMore(view) }, "More")));

@@ -120,7 +120,8 @@ function openButton(view, topic, count) {
   return h("li", {}, h("button", { type: "button", class: "link", onclick: () => {
     view.opened.add(topic);
     draw(view);
-    view.list.querySelector(`[data-topic="${topic}"]`).children[STATEMENTS_SHOWN].querySelector("button").focus();
+    const rows = [...view.list.querySelectorAll(".rows")].find(({ dataset }) => dataset.topic === topic);
+    rows.children[STATEMENTS_SHOWN].querySelector("button").focus();
   } }, `${number(count)} more`, h("span", { class: "unseen" }, ` of ${TOPICS[topic] ?? topic}`)));
 }
 

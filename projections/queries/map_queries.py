@@ -55,7 +55,7 @@ ORDER BY mentions.version DESC LIMIT ?
 """
 # The newest documents, each with the beginning of its text, its review and its relations.
 _MAP_DOCUMENTS = f"""
-SELECT id, title, substr(text, 1, ?) AS beginning, {REVIEW.format(id="documents.id")}, (
+SELECT id, substr(title, 1, 200) AS title, substr(text, 1, ?) AS beginning, {REVIEW.format(id="documents.id")}, (
     SELECT json_group_array(json_array(type, target)) FROM document_relations WHERE document_id = documents.id
 ) AS relations FROM documents ORDER BY version DESC LIMIT ?
 """
@@ -114,6 +114,7 @@ class MapDocument:
     """A document of the map."""
 
     id: str
+    #: The first 200 characters.
     title: str
     beginning: str
     #: waiting, or the decision of a review; None: it needs none.

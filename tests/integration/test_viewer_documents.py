@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
-from support.events import message
+from support.events import message, moved_home
 from support.viewer import CHROMIUM, INSTALL, Viewer, browser, viewer_server
 
 from recollect import Recollect
@@ -148,6 +148,16 @@ def test_answers_errors_and_the_page_of_the_api_are_accessible(viewer: Viewer) -
     page.goto(f"{viewer.address}/docs")
     page.locator("summary").first.click()
     assert viewer.violations() == []
+
+
+def test_memories_show_what_was_true_on_a_day(viewer: Viewer, memory: Recollect) -> None:
+    memory.append("cleo", moved_home("Cleo"))
+    page = viewer.open("facts", "cleo")
+    assert page.locator(".row .line").all_inner_texts() == ["Cleo lives in Bergen"]
+    page.get_by_label("True on").fill("2026-02-01")
+    page.locator(".row", has_text="Cleo lives in Oslo").wait_for()
+    assert page.locator(".row").count() == 1
+    assert not page.get_by_label("Status").is_visible()
 
 
 #: Marks the element with the focus; null when there is none, or when an earlier one has it again. A date has parts.
