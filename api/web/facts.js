@@ -52,6 +52,12 @@ export async function show(content, state, { changed }) {
   }, label));
   const set = async (changes) => {
     Object.assign(view, changes);
+    if ("section" in changes) {
+      // What is listed while another kind loads would stand under its name.
+      replace(view.rows);
+      replace(view.held);
+      view.count.textContent = "";
+    }
     const { kind, about: filter } = SECTIONS[view.section];
     sections.forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.section === view.section)));
     trueOn.hidden = !HISTORIES[kind];

@@ -392,7 +392,10 @@ function createMap(content, state, answer, reload) {
     if (details.hidden) return;
     const entries = graph.adjacency[pinned].map(({ node: other, edge }) => {
       const { kind, label, ended, a } = graph.edges[edge];
-      const name = h("button", { type: "button", class: "link", onclick: () => pin(other) }, quoted(graph.nodes[other].label));
+      const name = h("button", { type: "button", class: "link", onclick: () => {
+        pin(other);
+        details.focus({ preventScroll: true });
+      } }, quoted(graph.nodes[other].label));
       const words = kind === "together" ? ["named together with ", name]
         : a === pinned ? [`${label} `, name] : [name, ` → ${label}`];
       return h("li", { class: ended ? "ended" : null }, words, ended ? " (ended)" : "");
@@ -407,6 +410,7 @@ function createMap(content, state, answer, reload) {
 
   /** Show a document with its text, the decisions of a review and its removal. */
   async function showDocument(node, entries) {
+    replace(details, h("p", { class: "hint" }, "Loading"));
     const { createEditor, memoryRow } = await import("./memory_row.js");
     if (graph.nodes[pinned] !== node) return;
     if (!editor) {

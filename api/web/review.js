@@ -47,6 +47,8 @@ export function decisionButtons(state, { id, kind }, decided, note) {
       await post(namespacePath(state.namespace, "quarantine", id, "review"), { decision });
       announce(`Recorded: ${decision}`);
       await decided();
+      // The button is gone with its memory.
+      if (document.activeElement === document.body) document.getElementById("view").focus({ preventScroll: true });
     } catch (error) {
       replace(note, errorNote(error));
     }

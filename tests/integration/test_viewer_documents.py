@@ -80,11 +80,13 @@ def test_a_document_on_the_map_opens_by_a_click_and_is_approved_there(viewer: Vi
     assert page.inner_text("#map-status") == "House rules (document): governs Bob; mentions Ann"
     page.locator(".details").get_by_role("button", name="Bob").click()
     assert page.inner_text(".details h3") == "Bob"
+    assert page.evaluate("document.activeElement.className") == "details"
     _pin(page, "Vendor")
     page.locator(".details .badge", has_text="waits for a review").wait_for()
     page.locator(".details .more").click()
     page.get_by_role("button", name="Approve").click()
     page.locator(".details .badge", has_text="approved").wait_for()
+    assert page.evaluate("document.activeElement.id") == "view"
     assert viewer.violations() == []
     assert [item["id"] for item in memory.quarantine("ann")["items"]] == ["t1"]
 
@@ -148,6 +150,16 @@ def test_answers_errors_and_the_page_of_the_api_are_accessible(viewer: Viewer) -
     page.goto(f"{viewer.address}/docs")
     page.locator("summary").first.click()
     assert viewer.violations() == []
+
+
+def test_a_kind_that_loads_shows_no_other_kind(viewer: Viewer) -> None:
+    page = viewer.open("facts", "ann")
+    page.route("**/documents*", lambda route: (page.wait_for_timeout(300), route.continue_()))
+    page.get_by_role("button", name="Documents").click()
+    page.wait_for_selector(".rows[aria-busy=true]")
+    assert page.locator(".row").count() == 0
+    page.locator(".row", has_text="House rules").wait_for()
+    page.unroute("**/documents*")
 
 
 def test_memories_show_what_was_true_on_a_day(viewer: Viewer, memory: Recollect) -> None:
