@@ -65,16 +65,19 @@ async function showFailures(element, refresh) {
   const button = (text, onclick) => h("button", { type: "button", class: "quiet", onclick }, text);
   const requeue = (path) => act(path, (answer) => `${answer.requeued} requeued, ${answer.failed.length} failed again`);
   const progress = (answer) => `Version ${answer.version} of ${answer.head}${answer.parked ? `, parked at ${answer.parked.version}` : ""}`;
-  const skip = (item) => {
-    const reason = prompt(`Why is version ${item.version} left out? The log records it.`);
-    if (reason) act(namespacePath(item.namespace, "skip"), progress, { version: item.version, reason });
+  const actions = (item) => {
+    const reason = h("input", { type: "text", required: true, placeholder: "why it is left out", "aria-label": `Why version ${item.version} is left out` });
+    const skip = (event) => {
+      event.preventDefault();
+      act(namespacePath(item.namespace, "skip"), progress, { version: item.version, reason: reason.value });
+    };
+    return h("form", { onsubmit: skip }, button("Retry", () => act(namespacePath(item.namespace, "retry"), progress)), reason,
+      h("button", { class: "quiet" }, "Skip"));
   };
   replace(element, h("h3", {}, `Failures: ${parked.length + letters.length}`),
     parked.length || letters.length ? null : h("p", { class: "hint" }, "None: no event and no background work has failed at every attempt."),
-    parked.length ? table(["Parked", "Version", "Event", "Recorded", "Error", ""], parked.map((item) => [
-      quoted(item.namespace), item.version, quoted(`${item.type} ${item.event_id}`), time(item.recorded_at), quoted(item.error),
-      [button("Retry", () => act(namespacePath(item.namespace, "retry"), progress)), button("Skip", () => skip(item))],
-    ])) : null,
+    h("ul", {}, parked.map((item) => h("li", {}, quoted(item.namespace), ` is parked at version ${item.version}: `, quoted(item.error),
+      h("p", { class: "hint" }, `${item.type} ${item.event_id}, recorded `, time(item.recorded_at)), actions(item)))),
     letters.length ? [button("Requeue all", () => requeue("/v1/dead-letters/requeue")),
       table(["Dead letter", "Failed", "Error", ""], letters.map((letter) => [
         quoted(`${letter.actor} ${letter.arguments.join(" ")}`), time(letter.failed_at), quoted(letter.error),

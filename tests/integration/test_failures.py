@@ -10,6 +10,7 @@ import pytest
 from support.access import Application, application, headers
 from support.events import message
 from support.poisoned_events import poison_versions
+from support.viewer import CHROMIUM, INSTALL, Viewer, browser, viewer_server
 
 from recollect import Recollect
 from recollect.api.operations.failures import retry_parked, skip_parked
@@ -121,3 +122,21 @@ def _post(house: Application, name: str, token: str, body: object) -> Any:
     answer = house.http.post(f"/v1/namespaces/a/{name}", json=body, headers=headers(token))
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=INSTALL)
+def test_the_viewer_shows_what_is_parked_and_skips_it_with_a_reason(memory: Recollect, poison: set[int]) -> None:
+    poison.add(2)
+    memory.append("a", [message(text) for text in ("one", "two", "three")])
+    assert parked_at(memory) == 2
+    with viewer_server(memory) as (address, _), browser() as chromium:
+        viewer = Viewer(chromium, address, size=(390, 844))
+        page = viewer.open("health", "a")
+        page.get_by_text("ValueError: poisoned").wait_for()
+        assert viewer.violations() == []
+        page.get_by_role("button", name="Retry").click()
+        page.get_by_text("Version 1 of 3, parked at 2").first.wait_for()
+        page.get_by_label("Why version 2 is left out").fill("a payload of an old release")
+        page.keyboard.press("Enter")
+        page.get_by_text("Failures: 0").wait_for()
+        assert texts(memory) == ["one", "three"]

@@ -420,7 +420,7 @@ def test_a_dead_letter_is_requeued(tab: Open, memory: Recollect) -> None:
     page = tab().open("health", DEMO)
     page.get_by_text("no disk").wait_for()
     page.get_by_role("button", name="Requeue", exact=True).click()
-    page.get_by_text("Dead letters: 0").wait_for()
+    page.get_by_text("Failures: 0").wait_for()
     assert memory.parts.run_store.dead_letters() == []
 
 
