@@ -97,6 +97,7 @@ def remove(context: typer.Context, name: _Name) -> None:
 def retry(context: typer.Context, name: _Name) -> None:
     """Let a parked webhook go on where it stopped; a server or a worker begins within its next sweep, 30 seconds."""
     from recollect.events.storage.namespace_folder import folder_name  # noqa: PLC0415
+    from recollect.jobs.following.feed import is_rewound  # noqa: PLC0415
     from recollect.jobs.following.webhook_store import WebhookStore  # noqa: PLC0415
 
     with open_cli_memory(context.obj) as memory:
@@ -105,6 +106,9 @@ def retry(context: typer.Context, name: _Name) -> None:
         cursor = store.cursor(consumer.name, key)
         if cursor is None or not cursor.failures:
             raise InvalidInput("has no failure, so there is nothing to try again", field="name")
+        head = memory.parts.log.head(webhook.namespace).version
+        if is_rewound(memory.parts.log, webhook.namespace, cursor.position, cursor.hash):
+            cursor = replace(cursor, position=head, hash="")
         store.set_cursor(consumer.name, key, replace(cursor, failures=0, retry_at_us=0))
         _forget_failure(store, webhook)
     echo(f"{name} goes on after {cursor.position}")

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from recollect.events.backends.staging import StagedHead
 from recollect.events.storage.bounded_cache import BoundedCache
 
+#: The version and the hash of a head before a commit.
+HeadBefore = tuple[int, bytes]
 #: Namespaces whose heads are kept, 300 bytes each.
 _HEADS_MAX = 10_000
 
@@ -44,14 +46,14 @@ class OwnHeads:
             heads.append(StagedHead(namespace, namespace, *own[:4]))
         return heads
 
-    def committed(self, heads: Iterable[StagedHead], versions_before: Mapping[str, int]) -> None:
+    def committed(self, heads: Iterable[StagedHead], heads_before: Mapping[str, HeadBefore]) -> None:
         """Keep the heads that a commit moved.
 
         Parameters:
-            versions_before: the versions that it has moved them from, by namespace.
+            heads_before: what it has moved them from, by namespace.
         """
         for head in heads:
             last = self._heads.get(head.namespace)
-            is_alone = last is None or last.version == versions_before[head.namespace]
+            is_alone = last is None or (last.version, last.hash) == heads_before[head.namespace]
             own = _OwnHead(head.version, head.hash, head.recorded_at_us, head.erasure_version, is_alone)
             self._heads.put(head.namespace, own)

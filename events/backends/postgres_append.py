@@ -13,6 +13,7 @@ import psycopg
 from psycopg import errors as pg
 
 from recollect.events.backends.group_commit_writer import AppendRequest
+from recollect.events.backends.own_heads import HeadBefore
 from recollect.events.backends.staged_encryption import StagedEncryption
 from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.chain import GENESIS
@@ -42,12 +43,13 @@ _BEGIN_HEADS = (
 )
 _MOVE = """
 UPDATE heads SET version = new.version, hash = new.hash, recorded_at_us = new.recorded_at_us
-    FROM unnest(%b::text[], %b::bigint[], %b::bytea[], %b::bigint[], %b::bigint[])
-        AS new (namespace, version, hash, recorded_at_us, before)
-    WHERE heads.namespace = new.namespace AND heads.version = new.before
+    FROM unnest(%b::text[], %b::bigint[], %b::bytea[], %b::bigint[], %b::bigint[], %b::bytea[])
+        AS new (namespace, version, hash, recorded_at_us, before, hash_before)
+    WHERE heads.namespace = new.namespace AND heads.version = new.before AND heads.hash = new.hash_before
 """
-#: Compare and set: a head moves only from the version that the writer has read. Otherwise the statement fails by a
-#: division by zero, since the transaction is committed before the client has read how many have moved.
+#: Compare and set: a head moves only from the version and the hash that the writer has read, since a replica that has
+#: become the server may have other events of that version. Otherwise the statement fails by a division by zero, since
+#: the transaction is committed before the client has read how many have moved.
 _ALL_MOVED = "SELECT 1 / (count(*) = %b)::integer FROM moved"
 _MOVE_HEADS = f"WITH moved AS ({_MOVE} RETURNING 1) {_ALL_MOVED}"
 #: All of an append in one statement, which is a transaction of its own. An update of several heads locks them in any
@@ -113,14 +115,16 @@ def write_and_commit(
     connection: psycopg.Connection[StoredEvent],
     staging: Staging,
     moved: Sequence[StagedHead],
-    versions_before: Mapping[str, int],
+    heads_before: Mapping[str, HeadBefore],
 ) -> None:
     """Write what was staged, move the heads and commit; the caller's pipeline waits for the outcome."""
     if not moved:
         connection.execute("ROLLBACK")
         return
-    unused_heads = [name for name, version in versions_before.items() if version == 0 and not staging.heads[name].moved]
-    _move_heads(connection, moved, versions_before)
+    unused_heads = [
+        name for name, (version, _) in heads_before.items() if version == 0 and not staging.heads[name].moved
+    ]
+    _move_heads(connection, moved, heads_before)
     connection.execute(_INSERT, [list(column) for column in zip(*staging.rows, strict=True)])
     if unused_heads:
         connection.execute(_DROP_UNUSED_HEADS, (unused_heads,))
@@ -131,7 +135,7 @@ def write_at_once(
     connection: psycopg.Connection[StoredEvent],
     staging: Staging,
     moved: Sequence[StagedHead],
-    versions_before: Mapping[str, int],
+    heads_before: Mapping[str, HeadBefore],
 ) -> bool:
     """Lock the heads, write what was staged and commit, in one statement.
 
@@ -139,7 +143,7 @@ def write_at_once(
         False when another writer has moved one of the heads, or an id is recorded; then nothing is written.
     """
     rows = [list(column) for column in zip(*staging.rows, strict=True)]
-    moves = _moves(moved, versions_before)
+    moves = _moves(moved, heads_before)
     try:
         connection.execute(_APPEND, (moves[0], *moves, *rows, len(moved)))
     except _REFUSALS:
@@ -148,18 +152,19 @@ def write_at_once(
 
 
 def _move_heads(
-    connection: psycopg.Connection[StoredEvent], moved: Sequence[StagedHead], versions_before: Mapping[str, int]
+    connection: psycopg.Connection[StoredEvent], moved: Sequence[StagedHead], heads_before: Mapping[str, HeadBefore]
 ) -> None:
     """Move the heads; the transaction fails by `DivisionByZero` when one has not the version that it moves from."""
-    connection.execute(_MOVE_HEADS, (*_moves(moved, versions_before), len(moved)))
+    connection.execute(_MOVE_HEADS, (*_moves(moved, heads_before), len(moved)))
 
 
-def _moves(moved: Sequence[StagedHead], versions_before: Mapping[str, int]) -> tuple[list[Any], ...]:
+def _moves(moved: Sequence[StagedHead], heads_before: Mapping[str, HeadBefore]) -> tuple[list[Any], ...]:
     """Return the columns of the moves of heads, for `_MOVE`; the first one has the namespaces."""
     return (
         [head.namespace for head in moved],
         [head.version for head in moved],
         [head.hash for head in moved],
         [head.recorded_at_us for head in moved],
-        [versions_before[head.namespace] for head in moved],
+        [heads_before[head.namespace][0] for head in moved],
+        [heads_before[head.namespace][1] for head in moved],
     )

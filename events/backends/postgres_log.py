@@ -279,14 +279,14 @@ class PostgresLog(GroupCommitLog):
                 if self._encryption is not None:
                     # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
                     self._encryption.prepare(requests)
-                versions_before = {head.namespace: head.version for head in heads}
+                heads_before = {head.namespace: (head.version, head.hash) for head in heads}
                 find = recorded.get
                 staging = Staging(self._clock(), heads, str, lambda key, id: find((key, id)), self._encryption)
                 staging.stage(requests)
                 moved = staging.moved_heads()
                 committing = bool(moved)
-                write_and_commit(connection, staging, moved, versions_before)
-            self._own_heads.committed(moved, versions_before)
+                write_and_commit(connection, staging, moved, heads_before)
+            self._own_heads.committed(moved, heads_before)
             return moved
         except psycopg.OperationalError as error:
             _raise_if_lost(connection, error, committing=committing)
@@ -309,13 +309,13 @@ class PostgresLog(GroupCommitLog):
         heads = self._own_heads.find(sorted({request.namespace for request in requests}))
         if heads is None:
             return None
-        versions_before = {head.namespace: head.version for head in heads}
+        heads_before = {head.namespace: (head.version, head.hash) for head in heads}
         staging = Staging(self._clock(), heads, str, lambda _key, _id: None)
         staging.stage(requests)
         moved = staging.moved_heads()
         is_refused = any(request.error is not None for request in requests)
         try:
-            is_written = bool(moved) and not is_refused and write_at_once(connection, staging, moved, versions_before)
+            is_written = bool(moved) and not is_refused and write_at_once(connection, staging, moved, heads_before)
         except psycopg.OperationalError as error:
             _raise_if_lost(connection, error, committing=True)
             raise
@@ -323,7 +323,7 @@ class PostgresLog(GroupCommitLog):
             for request in requests:
                 request.recorded = request.error = None
             return None
-        self._own_heads.committed(moved, versions_before)
+        self._own_heads.committed(moved, heads_before)
         return moved
 
     def _reconnect(self, deadline: float) -> bool:

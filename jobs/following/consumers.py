@@ -17,12 +17,13 @@ from typing import Any
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head, now_us
+from recollect.events.errors import InvalidInput
 from recollect.events.storage.file_lock import file_lock
 from recollect.events.storage.namespace_folder import folder_name, hashed_folder
 from recollect.jobs.derivation.job_context import OUTAGES
 from recollect.jobs.following.cursor import Cursor, CursorStore
 from recollect.jobs.following.extensions import Projection
-from recollect.jobs.following.feed import Feed
+from recollect.jobs.following.feed import Feed, is_rewound
 from recollect.projections.read_models.read_models import ReadModels
 
 #: The pause after the first failure; each is twice the one before, less up to a half by chance, so that what failed
@@ -55,8 +56,8 @@ class Consumer:
         if self.namespace not in (None, head.namespace):
             return False
         cursor = cursor or Cursor(position=0)
-        # An erasure is followed also by one that is parked.
-        has_work = self.must_reset(cursor, head) or (cursor.position < head.version and not self.is_parked(cursor))
+        # An erasure is followed also by one that is parked. A position after the head is noticed by a run.
+        has_work = self.must_reset(cursor, head) or (cursor.position != head.version and not self.is_parked(cursor))
         return has_work and cursor.retry_at_us <= now_us()
 
     def is_parked(self, cursor: Cursor | None) -> bool:
@@ -120,6 +121,9 @@ class ConsumerRuns:
                 # Counted before, so that items that end the process are not tried for ever.
                 self._set(consumer, namespace, _failed(cursor))
                 try:
+                    if is_rewound(self._log, namespace, cursor.position, cursor.hash):
+                        self._follow_rewound(consumer, cursor, head)
+                        continue
                     self._step(consumer, cursor, head, until)
                 except OUTAGES:
                     self._set(consumer, namespace, cursor)
@@ -159,9 +163,25 @@ class ConsumerRuns:
             if items := [item for _, item in group]:
                 self._set(consumer, head.namespace, _failed(cursor))
                 consumer.handle(head.namespace, items)
-            cursor = done = replace(done, position=position)
+            cursor = done = replace(done, position=position, hash="")
             self._set(consumer, head.namespace, done)
-        self._set(consumer, head.namespace, replace(done, position=max(page.through, done.position)))
+        position = max(page.through, done.position)
+        hash = head.hash.hex() if position == head.version else ""
+        self._set(consumer, head.namespace, replace(done, position=position, hash=hash))
+
+    def _follow_rewound(self, consumer: Consumer, cursor: Cursor, head: Head) -> None:
+        """Begin again with a consumer that can remove what it has derived from lost events.
+
+        Raises:
+            InvalidInput: it cannot.
+        """
+        if consumer.reset is None:
+            raise InvalidInput(
+                f"the log ends at {head.version} or has other events at {cursor.position}, up to which all was sent: "
+                "an older copy of the log is in use. `recollect webhook retry` goes on with what comes from now on",
+                field="namespace",
+            )
+        self._reset(consumer, head)
 
     def _reset(self, consumer: Consumer, head: Head) -> None:
         if consumer.reset is not None:

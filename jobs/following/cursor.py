@@ -18,6 +18,8 @@ class Cursor:
     failures: int = 0
     #: The time before which these events are not tried again, in microseconds since 1970 UTC.
     retry_at_us: int = 0
+    #: The hash of the event at `position`, in hex, by which other events in its place are noticed; empty: not known.
+    hash: str = ""
 
 
 class CursorStore(Protocol):

@@ -63,25 +63,34 @@ class Feed:
         """Return the position of the newest event."""
         return self._log.head(self.namespace).version
 
-    def check_position(self, position: int) -> int:
-        """Return `position`; raise `InvalidInput` when the log ends before it."""
-        head = self.head()
-        if not 0 <= position <= head:
+    def check_position(self, position: int, hash: str = "") -> int:
+        """Return `position`; raise `InvalidInput` when the log ends before it, or has another event there.
+
+        Parameters:
+            hash: the hash of the event at the position, in hex; empty: not known.
+        """
+        if is_rewound(self._log, self.namespace, position, hash):
             raise InvalidInput(
-                f"{position} is not a position of {self.namespace!r}, whose log ends at {head}; was it restored from a "
-                "backup? Start again from 0",
+                f"{position} is not a position of {self.namespace!r}, whose log ends at {self.head()} or has other "
+                "events there; was it restored from a backup? Start again from 0, or with a cursor of another name",
                 field="after",
             )
         return position
+
+    def hash_at(self, position: int) -> str:
+        """Return the hash of the event at a position, in hex; empty: there is none."""
+        return hash_at(self._log, self.namespace, position)
 
     def page(self, after: int) -> FeedPage:
         """Return the items after the position `after`, of at most `PAGE_EVENTS` events. Erased events are left out.
 
         Raises:
             ProjectionFailed: the next event cannot be projected, so its changes are unknown. StorageError: see `read`.
+            InvalidInput: see `check_position`.
         """
-        if self.head() <= after:
-            return FeedPage((), after)
+        head = self.head()
+        if head <= after:
+            return FeedPage((), after if head == after else self.check_position(after))
         return self._changes(after) if self._knowledge else self._events(after)
 
     def _events(self, after: int) -> FeedPage:
@@ -112,6 +121,19 @@ class Feed:
             if change.version in events
         ]
         return FeedPage(items, max(after, through))
+
+
+def hash_at(log: EventLog, namespace: str, position: int) -> str:
+    """Return the hash of the event at a position, in hex; empty: there is none."""
+    events = log.read(namespace, after=position - 1, limit=1) if position > 0 else []
+    return events[0].hash.hex() if events else ""
+
+
+def is_rewound(log: EventLog, namespace: str, position: int, hash: str) -> bool:
+    """Return whether a log ends before a position, or has another event there than the one with `hash`."""
+    if not 0 <= position <= log.head(namespace).version:
+        return True
+    return bool(hash) and hash_at(log, namespace, position) != hash
 
 
 def check_types(types: Sequence[str], *, knowledge: bool) -> None:

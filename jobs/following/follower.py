@@ -41,10 +41,10 @@ class Follower:
         self._cursor = None if cursor is None else f"follow {check_cursor_name(cursor)}"
         self._key = folder_name(feed.namespace)
         stored = None if self._cursor is None else store.cursor(self._cursor, self._key)
-        #: Everything up to this position is handled.
-        self.position = 0
-        start = feed.head() if after is None else after
-        self._set(feed.check_position(start if stored is None else stored.position))
+        #: Everything up to this position is handled; the hash of its event, in hex; empty: not known.
+        self.position, self._hash = 0, ""
+        start = Cursor(position=feed.head() if after is None else after) if stored is None else stored
+        self._set(feed.check_position(start.position, start.hash), start.hash)
 
     def batch(self) -> list[tuple[int | None, dict[str, Any]]]:
         """Return the next items; none at the end of the log.
@@ -55,6 +55,8 @@ class Follower:
         while not page.items and page.through > self.position:
             self.move(page.through)
             page = self._feed.page(self.position)
+        if not page.items and not self._hash:
+            self._set(self.position, self._feed.hash_at(self.position))
         positions = [position for position, _ in page.items]
         # An event may change several memories: the last change completes it.
         reached = [position if position != other else None for position, other in pairwise([*positions, None])]
@@ -80,10 +82,10 @@ class Follower:
             if not batch:
                 stop.wait(POLL_SECONDS)
 
-    def _set(self, position: int) -> None:
+    def _set(self, position: int, hash: str = "") -> None:
         if self._cursor is not None:
-            self._store.set_cursor(self._cursor, self._key, Cursor(position=position))
-        self.position = position
+            self._store.set_cursor(self._cursor, self._key, Cursor(position=position, hash=hash))
+        self.position, self._hash = position, hash
 
 
 def check_cursor_name(name: str) -> str:

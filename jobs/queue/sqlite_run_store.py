@@ -55,8 +55,8 @@ _NOTE_READ = (
     "INSERT INTO read_messages (namespace_key, version) VALUES (?, ?) "
     "ON CONFLICT (namespace_key) DO UPDATE SET version = max(version, excluded.version)"
 )
-_CURSOR_COLUMNS = "position, erasure_version, failures, retry_at_us"
-_SET_CURSOR = f"INSERT OR REPLACE INTO cursors (name, namespace_key, {_CURSOR_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+_CURSOR_COLUMNS = "position, erasure_version, failures, retry_at_us, hash"
+_SET_CURSOR = f"INSERT OR REPLACE INTO cursors (name, namespace_key, {_CURSOR_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DELETE_OLD_BATCHES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
 
 _RECORD_FINISHED = "INSERT OR REPLACE INTO finished (job, namespace_key, version, basis, due_us) VALUES (?, ?, ?, ?, ?)"
@@ -104,6 +104,9 @@ class SqliteRunStore:
             # NORMAL may lose the last rows at a power cut. The work is then done again, which appends nothing.
             self._connection.pragma("synchronous", "NORMAL")
             self._connection.execute(files(__package__).joinpath("sqlite_run_store.sql").read_text(encoding="utf-8"))
+            if "hash" not in [row[1] for row in self._connection.execute("PRAGMA table_info(cursors)")]:
+                # A file of the main branch of 29 November 2026.
+                self._connection.execute("ALTER TABLE cursors ADD COLUMN hash TEXT NOT NULL DEFAULT ''")
             problem = self._connection.pragma("quick_check")
         if problem != "ok":
             raise ForeignFile(f"{self._path} is damaged ({problem})")
@@ -303,5 +306,7 @@ def _heartbeat(row: tuple[Any, ...]) -> Heartbeat:
 
 
 def _cursor(row: tuple[Any, ...]) -> Cursor:
-    position, erasure_version, failures, retry_at_us = row
-    return Cursor(position=position, erasure_version=erasure_version, failures=failures, retry_at_us=retry_at_us)
+    position, erasure_version, failures, retry_at_us, hash = row
+    return Cursor(
+        position=position, erasure_version=erasure_version, failures=failures, retry_at_us=retry_at_us, hash=hash
+    )

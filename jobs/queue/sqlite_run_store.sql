@@ -62,5 +62,6 @@ CREATE TABLE IF NOT EXISTS cursors (
     erasure_version INTEGER NOT NULL,  -- the last erasure that it has followed; 0: none
     failures        INTEGER NOT NULL,  -- failed attempts at the next events
     retry_at_us     INTEGER NOT NULL,
+    hash            TEXT    NOT NULL,  -- of the event at the position, in hex; empty: not known
     PRIMARY KEY (name, namespace_key)
 ) STRICT, WITHOUT ROWID;

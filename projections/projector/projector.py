@@ -16,7 +16,9 @@ from pathlib import Path
 import apsw
 
 from recollect.events.backends.log import EventLog
+from recollect.events.chain import link
 from recollect.events.envelope import RecordedEvent
+from recollect.events.errors import LogRewound
 from recollect.events.instruments import Counter, Histogram
 from recollect.events.storage.database import is_of_full_disk
 from recollect.events.tracing import Span, hidden_namespace, is_tracing, span
@@ -64,7 +66,7 @@ class Projector:
 
     def __init__(self, log: EventLog, namespace: str, connection: apsw.Connection, path: Path) -> None:
         self._log = log
-        self._namespace = namespace
+        self.namespace = namespace
         self._connection = connection
         self._path = path
         self._names: EntityRegister | None = None
@@ -76,17 +78,24 @@ class Projector:
         """Return the event at which projection is parked; None: it is not parked."""
         if self.row.parked_version is None:
             return None
-        return Parked(namespace=self._namespace, version=self.row.parked_version, error=self.row.parked_error or "")
+        return Parked(namespace=self.namespace, version=self.row.parked_version, error=self.row.parked_error or "")
 
     def advance(self, limit: int) -> int:
-        """Apply up to `limit` events and return their number: 0 at the log's head or when the namespace is parked."""
+        """Apply up to `limit` events and return their number: 0 at the log's head or when the namespace is parked.
+
+        Raises:
+            LogRewound: the events do not follow those that were applied: an older copy of the log is in use, such as a
+                replica that lacked the last commits.
+        """
         self.refresh()
         if self.row.parked_version is not None:
             return 0
         # After a failed attempt events are applied singly, so that the events before the bad one are applied.
-        events = self._log.read(self._namespace, after=self.row.checkpoint, limit=1 if self.row.attempts else limit)
+        events = self._log.read(self.namespace, after=self.row.checkpoint, limit=1 if self.row.attempts else limit)
         if not events:
             return 0
+        if link(self.row.checkpoint_hash, events[0].leaf) != events[0].hash:
+            raise LogRewound(self.namespace, self.row.checkpoint)
         if self.row.attempts > ATTEMPTS_MAX:
             return self._skip_or_park(events[0], "its worker died on it every time")
         if not self._count_attempt():
@@ -165,7 +174,7 @@ class Projector:
             return span("projector.apply")
         attributes = {
             "recollect.projector": "read_models",
-            "gen_ai.memory.store.id": hidden_namespace(self._namespace),
+            "gen_ai.memory.store.id": hidden_namespace(self.namespace),
             "recollect.events": len(events),
             "recollect.event.version": events[-1].version,
         }

@@ -229,6 +229,10 @@ class ReadModels:
                         return read_model.projector.row.checkpoint < head
                     batch = self._batch_events
             return False
+        except LogRewound:
+            # Opened again, it is refused to readers, too.
+            self.live.drop(read_model.projector.namespace)
+            raise
         finally:
             read_model.lock.release()
 

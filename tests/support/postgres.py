@@ -81,6 +81,20 @@ class PostgresServer:
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
 
+    def copy_data(self, folder: Path) -> None:
+        """Copy the files of the server, which was killed, as a replica that stopped at this moment has them."""
+        self._copy(self._data, folder)
+
+    def replace_data(self, folder: Path) -> None:
+        """Let the next start serve the files that `copy_data` has copied."""
+        shutil.rmtree(self._data)
+        self._copy(folder, self._data)
+
+    @staticmethod
+    def _copy(source: Path, target: Path) -> None:
+        # With the owners of the files.
+        subprocess.run(["cp", "-a", str(source), str(target)], check=True)
+
     def remove(self) -> None:
         if (self._data / "postmaster.pid").exists():
             self.stop()
