@@ -110,6 +110,11 @@ def storage_error(error: Exception, location: str) -> StorageError:
             return ReadOnly(f"{location}: the server refuses writes ({error}); check the role and the server")
         case pg.LockNotAvailable():
             return StorageError(f"{location}: another program holds a lock for too long ({str(error).strip()}); end it")
+        case pg.QueryCanceled():
+            return StorageError(
+                f"{location}: the server ended a statement ({str(error).strip()}), and nothing was recorded; raise its "
+                "statement_timeout for this role"
+            )
         case psycopg.OperationalError() | PoolTimeout():
             return LogUnreachable(f"{location} cannot be reached ({str(error).strip()}); check that the server runs")
         case _:

@@ -16,7 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import psycopg
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Identifier, Literal
 
 #: A server that is there already, with the right to make databases.
 URL_VARIABLE = "RECOLLECT_TEST_POSTGRES"
@@ -119,11 +119,16 @@ class PostgresServer:
         assert done.returncode == 0, (self._folder / f"{program}.out").read_text()
 
 
-def new_database(server_url: str) -> str:
-    """Make an empty database on the server and return its URL."""
+def new_database(server_url: str, *, tablespace: Path | None = None) -> str:
+    """Make an empty database on the server, with its files in the folder `tablespace`, and return its URL."""
     name = f"test_{uuid4().hex}"
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+        place = SQL("")
+        if tablespace is not None:
+            space = Identifier(f"space_{name}")
+            connection.execute(SQL("CREATE TABLESPACE {} LOCATION {}").format(space, Literal(str(tablespace))))
+            place = SQL(" TABLESPACE {}").format(space)
+        connection.execute(SQL("CREATE DATABASE {}{}").format(Identifier(name), place))
     base, _, parameters = server_url.partition("?")
     return f"{base.rpartition('/')[0]}/{name}{'?' if parameters else ''}{parameters}"
 
