@@ -15,6 +15,12 @@ from recollect.jobs.queue.run_store import RunStore
 from recollect.projections.read_models.purges import Target
 
 
+def last_erasure_us(log: EventLog, namespace: str) -> int:
+    """Return when events of a namespace were erased last, in microseconds since 1970 UTC; 0 for never."""
+    version = log.head(namespace).erasure_version
+    return log.read_stored(namespace, after=version - 1, limit=1)[0].recorded_at_us if version else 0
+
+
 class ErasureListeners:
     """The listeners of one data folder; each returns what it removed, for the receipt."""
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from recollect.api.assembly.erasure_listeners import ErasureListeners
+from recollect.api.assembly.erasure_listeners import ErasureListeners, last_erasure_us
 from recollect.api.assembly.local_catch_up import LocalCatchUp
 from recollect.api.assembly.recall_echoes import RecallEchoes
 from recollect.api.assembly.tracing_setup import start_tracing
 from recollect.api.retrieval.answer.fence_names import read_fence_key
-from recollect.api.retrieval.answer.trace_store import TraceStore
+from recollect.api.retrieval.answer.trace_store import TraceStore, traces_of
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.retriever import Retriever
 from recollect.api.retrieval.understanding.query import utc_now
@@ -155,8 +155,7 @@ def open_parts(
     backlog = BacklogMonitor(log, read_models, active_model.vectors, run_store)
     # On another broker the workers are other processes, which have to be notified.
     active = workers or schedule or settings.queue.broker != "memory://"
-    storage = settings.storage
-    trace_store = TraceStore(data / "traces", bytes_max=storage.traces_bytes_max, days_max=storage.traces_days_max)
+    trace_store = _open_trace_store(settings, log)
     recall_echoes = RecallEchoes()
     eraser = _open_eraser(job_context, ErasureListeners(data, log, trace_store, run_store), recall_echoes)
     return MemoryParts(
@@ -196,13 +195,24 @@ def _screened(privacy: PrivacySettings, namespace: str, drafts: Sequence[EventDr
     return with_quarantine(screen_all(drafts, privacy.policies(namespace)))
 
 
+def _open_trace_store(settings: Settings, log: EventLog) -> TraceStore:
+    storage = settings.storage
+    return TraceStore(
+        storage.data / "traces",
+        bytes_max=storage.traces_bytes_max,
+        days_max=storage.traces_days_max,
+        erased_us=partial(last_erasure_us, log),
+    )
+
+
 def _open_eraser(job_context: JobContext, listeners: ErasureListeners, recall_echoes: RecallEchoes) -> Eraser:
     """Notify all parts with words of events about erasures; complete an interrupted erasure, if any."""
     purges = job_context.read_models.purges
     purges.listen(folder=listeners.purge, process=recall_echoes.drop)
     if job_context.llm is not None:
         purges.listen(process=job_context.llm.forget_answers)
-    eraser = Eraser(job_context.log, job_context.read_models)
+    traces = job_context.read_models.data / "traces"
+    eraser = Eraser(job_context.log, job_context.read_models, partial(traces_of, traces))
     # Before the first reader: an erasure that was interrupted, or that a restored log has lost.
     eraser.resume()
     return eraser

@@ -36,22 +36,23 @@ _WORD_BYTES = 8
 _HASH_BITS = 16
 #: An odd multiplier that spreads the bits of a word (Knuth's, from the golden ratio).
 _MULTIPLIER = 0x9E3779B97F4A7C15
-#: Files with windows that a receipt names.
-_NAMED_FILES_MAX = 10
 
 
 @dataclass(slots=True)
 class ResidueSearch:
     """The result of a search."""
 
-    #: The windows that were found.
-    hits: set[bytes] = field(default_factory=set[bytes])
-    #: The files in which windows were found.
-    files_with_hits: list[Path] = field(default_factory=list[Path])
+    #: The windows that were found, by file.
+    hits_by_file: dict[Path, set[bytes]] = field(default_factory=dict[Path, set[bytes]])
     files: int = 0
     bytes: int = 0
     #: Whether all files were searched: none was over the limits or unreadable.
     is_complete: bool = True
+
+    @property
+    def hits(self) -> set[bytes]:
+        """Return the windows that were found in any file."""
+        return set[bytes]().union(*self.hits_by_file.values())
 
 
 class EventSample:
@@ -112,9 +113,8 @@ def search(paths: Iterable[Path], windows: Collection[bytes]) -> ResidueSearch:
             result.is_complete = result.is_complete and not path.exists()
             continue
         result.files += 1
-        if hits and len(result.files_with_hits) < _NAMED_FILES_MAX:
-            result.files_with_hits.append(path)
-        result.hits |= hits
+        if hits:
+            result.hits_by_file[path] = hits
     return result
 
 

@@ -6,7 +6,7 @@ A request is stored first. Each step can be repeated, so an erasure that was kil
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -39,16 +39,26 @@ _PURGED_ELSEWHERE: Target = {
 class Eraser:
     """Erases events of one data folder and its log.
 
+    Parameters:
+        later_texts: returns what the data folder has of a namespace that was written after its last erasure, and is
+            searched for residue.
+
     Raises:
         NotSupported: the log was opened without a key store.
     """
 
-    def __init__(self, log: EventLog, read_models: ReadModels) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        read_models: ReadModels,
+        later_texts: Callable[[str], Iterable[bytes]] = lambda _: (),
+    ) -> None:
         if log.keys is None:
             raise NotSupported("needs the log's key store; open the log with its keys", field="log")
         self._log = log
         self._keys: KeyStore = log.keys
         self._read_models = read_models
+        self._later_texts = later_texts
         self._ledger = ErasureLedger(log.keys)
         #: Number of erasures that `resume` has completed or repeated.
         self.resumed = 0
@@ -138,7 +148,8 @@ class Eraser:
             return None
         purged = self._purge(erasure.namespace)
         keys = self._destroy_keys(erasure)
-        searched = scan(self._log, self._read_models.data, erasure, plan.windows)
+        later_texts = self._later_texts(erasure.namespace)
+        searched = scan(self._log, self._read_models.data, erasure, plan.windows, later_texts)
         fields = receipt_fields(self._log, erasure, plan, records, keys, [*purged, *searched])
         return self._ledger.complete(
             erasure,

@@ -13,13 +13,13 @@ import apsw
 import numpy as np
 import pytest
 from integration.test_log_contract import BACKENDS, new_log
+from integration.test_residue_scan import scans_of
 from support.embedders import HashingEmbedder
 from support.events import Event, message
 
 from recollect import Recollect
 from recollect.api.importers.formats.jsonl_import import import_jsonl
 from recollect.api.pages.export import export_lines
-from recollect.api.receipt_types import Receipt
 from recollect.api.settings import load_settings
 from recollect.events.errors import Erased, InvalidEvent, InvalidInput, NotFound
 from recollect.events.integrity.backup import backup, restore
@@ -211,36 +211,6 @@ def test_the_files_are_searched_for_the_erased_texts(erased: tuple[Recollect, Pa
         assert own["residue_windows"] >= 10
         assert (own["residue_hits"], own["is_complete"], shared["is_complete"]) == (0, True, True)
         assert own["bytes"] > 100_000
-
-
-def scans_of(receipt: Receipt) -> list[dict[str, Any]]:
-    return [target for target in receipt["targets"] if "residue_windows" in target]
-
-
-def test_a_text_that_a_file_still_has_is_a_residue_unless_a_kept_message_has_the_same_words(tmp_path: Path) -> None:
-    texts = {name: f"The {name} of the garden gate is four four seven one." for name in ("code", "lock")}
-    with opened(tmp_path) as memory:
-        memory.append("a", [message(text, id=name) for name, text in texts.items()])
-        memory.append("a", message(f"I repeat: {texts['lock']}"))
-        (tmp_path / "notes.txt").write_text(f"a forgotten copy: {texts['code']}")
-        code, lock = (scans_of(memory.erase("a", event_ids=[name]))[1] for name in texts)
-    assert code["files_with_hits"] == ["notes.txt"]
-    assert code["residue_hits"] > 0
-    # "of the garden gate is four …" is in the messages that stay.
-    assert code["windows_in_kept_events"] > 0
-    assert lock["residue_hits"] == 0
-    assert lock["windows_in_kept_events"] > 0
-
-
-def test_the_id_of_a_kept_message_in_an_erased_extraction_is_no_residue(tmp_path: Path) -> None:
-    ids = ("message-of-the-first-session-1", "message-of-the-second-session-2")
-    with opened(tmp_path) as memory:
-        for text, id in zip(("I live in Porto.", "I moved to Graz."), ids, strict=True):
-            memory.append("a", message(text, id=id, session_id=id))
-            memory.settle("a")
-        own, shared = scans_of(memory.erase("a", session_id=ids[0]))
-    assert (own["residue_hits"], shared["residue_hits"]) == (0, 0)
-    assert own["windows_in_kept_events"] > 0
 
 
 def test_an_erasure_without_workers_loads_the_model_and_extracts_again(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_window_is_found_across_blocks_and_at_the_end_of_a_file(
         path = tmp_path / f"{shift}.bin"
         path.write_bytes(b"x" * shift + TEXT.encode())
         result = search([path, tmp_path / "missing"], windows)
-        assert (result.hits, result.files_with_hits, result.files) == (windows, [path], 1)
+        assert (result.hits_by_file, result.files) == ({path: windows}, 1)
         assert result.is_complete
     monkeypatch.setattr(residue, "_BYTES_MAX", 100)
     assert not search([tmp_path / "79.bin"] * 9, windows).is_complete

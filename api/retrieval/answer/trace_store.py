@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import Any, NamedTuple, cast
@@ -53,12 +53,21 @@ class TraceStore:
     Parameters:
         bytes_max: the size of all files together, in bytes; 0 turns traces off.
         days_max: days after which a trace is removed.
+        erased_us: returns when events of a namespace were erased last, in microseconds since 1970 UTC; 0 for never.
     """
 
-    def __init__(self, folder: Path, *, bytes_max: int = TRACES_BYTES_MAX, days_max: int = TRACES_DAYS_MAX) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        bytes_max: int = TRACES_BYTES_MAX,
+        days_max: int = TRACES_DAYS_MAX,
+        erased_us: Callable[[str], int] = lambda _: 0,
+    ) -> None:
         self._folder = folder
         self._bytes_max = bytes_max
         self._age_max_us = days_max * DAY_US
+        self._erased_us = erased_us
         self._queue: Queue[_QueuedTrace | None] = Queue(_QUEUED_TRACES_MAX)
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
@@ -105,7 +114,7 @@ class TraceStore:
                 checked_at = time.monotonic()
             traces = self._next_traces()
             try:
-                self._write(b"".join(_encoded_trace(trace) for trace in traces if trace is not None))
+                self._write(b"".join(_encoded_trace(trace) for trace in traces if trace and not self._is_stale(trace)))
                 self._write_failed = False
             except Exception as error:
                 # The thread continues after any error, since `flush` waits for it. One warning per series of failures,
@@ -128,6 +137,11 @@ class TraceStore:
                 traces.append(self._queue.get_nowait())
         except Empty:
             return traces
+
+    def _is_stale(self, trace: _QueuedTrace) -> bool:
+        """Return whether a retrieval began before an erasure, which has removed the traces before this one came."""
+        began_us = trace.at_us - int(trace.result.latency_ms * 1_000)
+        return any(began_us <= self._erased_us(name) for name in (trace.namespace, *trace.request.also))
 
     def _remove_old(self) -> None:
         """Remove the traces over their age; the next time makes up for a failure."""
@@ -168,6 +182,12 @@ def remove_traces(folder: Path, namespace: str) -> int:
         return 0
     with storage_errors(folder), file_lock(folder / _REMOVAL_LOCK):
         return sum(_remove(file, lambda trace: _reads(trace, namespace)) for file in trace_files(folder))
+
+
+def traces_of(folder: Path, namespace: str) -> Iterator[bytes]:
+    """Yield the traces of retrievals that read `namespace`, as lines of JSON."""
+    for file in trace_files(folder):
+        yield from (line for line in _file_lines(file) if _reads(_parsed_trace(line), namespace))
 
 
 def remove_old_traces(folder: Path, before_us: int) -> int:
