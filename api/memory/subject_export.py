@@ -24,7 +24,7 @@ _PERSON_FIELDS = ("name", "speaker", "actor", "subject", "user_id")
 _HIDDEN_FIELDS = frozenset(
     "id hash namespace version schema_version occurred_at recorded_at updated_at payload".split()
 )
-#: Those of a trace that Markdown has: what was asked and answered. How it was ranked is in the JSON.
+#: Those of a trace that Markdown has, with the ids of what was shown. How it was ranked is in the JSON.
 _TRACE_FIELDS = ("trace_id", "at", "query", "context")
 _ROLE_NAMES = frozenset({"user", "assistant", "system"})
 
@@ -53,7 +53,8 @@ class SubjectExporting(ABC):
 
         What a subject said, what names the subject by name or alias, and what was derived from either. Messages that
         compaction took out of the read model are included, since the log has them. Each memory has its id, by which
-        `update` corrects and `forget` forgets it.
+        `update` corrects and `forget` forgets it. Of a retrieval that the subject asked for, that names the subject or
+        showed such a memory, and of an extraction from several messages, the parts about others are left out.
 
         Parameters:
             subject: a name as messages and facts have it; everything of the namespace when None.
@@ -69,9 +70,9 @@ class SubjectExporting(ABC):
         names = () if subject is None else _names(subject, lists["entities"])
         if subject is not None:
             about = _About(names, lists["sessions"])
-            events = [event for event in events if about.event(event)]
+            events = [about.own_part(event) for event in events if about.event(event)]
             lists = {name: [row for row in rows if about.row(row)] for name, rows in lists.items()}
-            traces = [trace for trace in traces if about.trace(trace)]
+            traces = [own for trace in traces if (own := about.own_trace(trace)) is not None]
         exported: dict[str, Any] = {
             "namespace": namespace,
             "subject": subject,
@@ -107,6 +108,7 @@ class _About:
         self._pattern = _names_pattern(names)
         self._sessions = {row["id"] for row in sessions if str(row.get("user_id")).casefold() in self._folded}
         self._ids: set[str] = set()
+        self._versions: set[int] = set()
 
     def event(self, event: dict[str, Any]) -> bool:
         """Return whether the subject caused an event, is named by it, or it is about an event of the subject."""
@@ -121,25 +123,63 @@ class _About:
         )
         if is_about:
             self._ids.add(event["id"])
+            self._versions.add(event["version"])
         return is_about
 
     def row(self, row: dict[str, Any]) -> bool:
         """Return whether a row of a list is about the subject, or derived from what is."""
-        sources = row.get("source_events") or ()
-        is_about = (
-            row.get("id") in self._ids
-            or row.get("id") in self._sessions
-            or self._is_person(row)
-            or self._is_named(row)
-            or not self._ids.isdisjoint(sources)
-        )
+        is_about = row.get("id") in self._ids or row.get("id") in self._sessions or self._is_own(row)
         if is_about and isinstance(row.get("id"), str):
             self._ids.add(row["id"])
         return is_about
 
-    def trace(self, trace: Mapping[str, Any]) -> bool:
-        """Return whether a retrieval names the subject or considered a memory about the subject."""
-        return self._is_named(trace) or any(text in self._ids for text in json_texts(trace))
+    def own_part(self, event: EventItem) -> EventItem:
+        """Return a derived event without what it has of the messages of others."""
+        payload = event["payload"]
+        if "source_events" not in payload:
+            return event
+        own = {name: self._own_elements(value) for name, value in payload.items()}
+        return cast("EventItem", {**event, "payload": own})
+
+    def _own_elements(self, value: Any) -> Any:
+        """Return a list of objects without those about others; another value as it is."""
+        if not isinstance(value, list):
+            return value
+        return [
+            element for element in cast("list[Any]", value) if not isinstance(element, dict) or self._is_own(element)
+        ]
+
+    def own_trace(self, trace: Trace) -> Trace | None:
+        """Return the part of a retrieval that is about the subject; None when none of it is.
+
+        It is about the subject when the subject asked, or it names the subject, or it showed such a memory. A memory
+        that was only considered was not shown. A context in which others have lines is left out.
+        """
+        request = trace["request"]
+        has_asked = self._is_person({"speaker": request.get("speaker")}) or request.get("session_id") in self._sessions
+        is_own_query = has_asked or self._is_named(trace["query"])
+        items = [item for item in trace["items"] if item["id"] in self._ids]
+        if not is_own_query and not items:
+            return None
+        is_own_context = len(items) == len(trace["items"])
+        own = {
+            "query": trace["query"] if is_own_query else "",
+            "understood": trace["understood"] if is_own_query else [],
+            "request": request if has_asked else {},
+            "context": trace["context"] if is_own_context else "",
+            "answer": trace["answer"] if is_own_context else {},
+            "items": items,
+            "lines": [line for line in trace["lines"] if line.get("id") in self._ids],
+            "sources": {id: sources for id, sources in trace["sources"].items() if id in self._ids},
+            "candidates": [row for row in trace["candidates"] if row.get("version") in self._versions],
+            "dropped": [],
+        }
+        return cast("Trace", {**trace, **own})
+
+    def _is_own(self, fields: Any) -> bool:
+        """Return whether an object names the subject, or was derived from what is about the subject."""
+        sources = fields.get("source_events") or ()
+        return self._is_person(fields) or self._is_named(fields) or not self._ids.isdisjoint(sources)
 
     def _is_person(self, fields: dict[str, Any]) -> bool:
         """Return whether a field names the subject as the speaker, or as the person spoken of."""
@@ -163,7 +203,11 @@ def as_markdown(exported: SubjectExport) -> str:
     for name in ("events", *EXPORTED_LISTS, "traces"):
         rows: list[dict[str, Any]] = cast("Mapping[str, Any]", exported)[name]
         if name == "traces":
-            rows = [{field: trace.get(field) for field in _TRACE_FIELDS} for trace in rows]
+            rows = [
+                {field: trace.get(field) for field in _TRACE_FIELDS}
+                | {"shown": [item["id"] for item in trace["items"]]}
+                for trace in rows
+            ]
         if rows:
             lines += ["", f"## {name.capitalize()} ({len(rows)})", "", *map(_line, rows)]
     return "\n".join(lines) + "\n"

@@ -101,7 +101,6 @@ def test_an_export_of_a_subject_is_complete_readable_and_holds_no_other(memory: 
     assert "m2" not in {event["id"] for event in exported["events"]}
     assert {fact["object"] for fact in exported["facts"]} >= {"Acme"}
     assert "Initech" not in orjson.dumps(exported["facts"]).decode()
-    # A retrieval that considered a memory of the subject, and left it out, is about the subject, too.
     assert "where does Ann work?" in [trace["query"] for trace in exported["traces"]]
     text = as_markdown(exported)
     assert "# Everything about ann in f" in text

@@ -18,6 +18,7 @@ from support.memory import Memory
 from support.server import Server
 
 from recollect import Recollect
+from recollect.api.memory.subject_export import as_markdown
 from recollect.api.result_types import Trace
 from recollect.api.retrieval.answer.trace_store import (
     TraceStore,
@@ -317,3 +318,25 @@ def test_a_line_that_was_cut_off_hides_no_other_trace(tmp_path: Path) -> None:
     assert find_trace(folder, "a", "t1") == {"trace_id": "t1", "namespace": "a", "query": "tea"}
     assert [trace["trace_id"] for trace in list_traces(folder, "a", "", 10)] == ["t1"]
     assert find_trace(folder, "a", "t0") is None
+
+
+def test_an_export_of_a_subject_has_the_retrievals_that_are_about_them_without_what_others_said(
+    memory: Recollect,
+) -> None:
+    memory.append("team", message("I am allergic to nuts.", id="ann-1", name="Ann"))
+    memory.append("team", message("My salary is 5000 euros.", id="bob-1", name="Bob"))
+    memory.append("team", message("I collect stamps of Norway.", id="bob-2", name="Bob"))
+    memory.settle("team")
+    for query in ("Who is allergic to nuts?", "stamps of Norway", "Is Ann here?", "allergic to nuts, or a salary?"):
+        memory.retrieve("team", query)
+    memory.parts.trace_store.flush()
+    exported = memory.export_subject("team", "Ann")
+    text = as_markdown(exported)
+    assert [(trace["query"], [item["id"] for item in trace["items"]]) for trace in exported["traces"]] == [
+        ("", ["ann-1"]),
+        ("Is Ann here?", ["ann-1"]),
+        ("", ["ann-1"]),
+    ]
+    assert "allergic" in text
+    assert "5000" not in text
+    assert "Norway" not in text
