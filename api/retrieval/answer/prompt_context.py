@@ -338,9 +338,9 @@ def _beside_later(lines: Sequence[Line]) -> list[Line]:
     """Return the lines; one whose message said later is a line of its own says no more than its words.
 
     Both have their days. That the later one ends or replaces the other is a guess, which the reader makes better. A
-    preference has no day, and a rule would be followed.
+    preference has no day, and a rule would be followed. A correction is no guess: it is a fact and not a message.
     """
-    shown = {line.item.id for line in lines}
+    shown = {line.item.id for line in lines if line.item.kind == "episode"}
     return [
         replace(line, body=line.body.removesuffix(_notes(line.item)) + _notes(replace(line.item, later=None)))
         if line.item.later is not None and line.item.later.source_event in shown and line.item.kind != "preference"
