@@ -219,10 +219,15 @@ def message(
 def knowledge(
     key: str, event_type: str, payload: Mapping[str, Any], *, where: str, occurred_at: datetime | None = None
 ) -> ImportedEvent:
-    """Return a fact, a preference, an entity, a relationship or a document that another program remembered."""
+    """Return a fact, a preference, an entity, a relationship or a document that another program remembered.
+
+    A relationship without a date is inferred: the time of the import does not make it newer than what the user says.
+    """
     fields: dict[str, Any] = {"type": event_type, "payload": dict(payload)}
     if occurred_at is not None:
         fields["occurred_at"] = occurred_at
+    elif event_type == "relationship.stated":
+        fields["payload"]["source_type"] = "inferred"
     return ImportedEvent(key=key, fields=fields, where=where)
 
 

@@ -244,6 +244,8 @@ class Relationship(Payload):
     confidence: Confidence = 1.0
     #: Any further values, such as `{"since": "2024"}`. At most 8 KiB and 5 levels.
     properties: Metadata = {}  # noqa: RUF012 -- pydantic copies a default
+    #: An inferred husband takes the place of inferred ones only.
+    source_type: SourceType = "stated"
     #: When it was said; the time of the event when absent.
     stated_at: Moment | None = None
     #: Who said it, of a relationship of another person.

@@ -55,7 +55,7 @@ SELECT id, status, updated_at_us FROM relationships WHERE source_id = ? AND type
 """
 _STRENGTHEN_RELATIONSHIP = """
 UPDATE relationships SET confidence = ?, evidence_count = evidence_count + 1, source_events = ?, status = 'active',
-    updated_at_us = max(updated_at_us, ?), stale_at_us = max(stale_at_us, ?)
+    updated_at_us = max(updated_at_us, ?), stale_at_us = max(stale_at_us, ?), is_inferred = min(is_inferred, ?)
 WHERE id = ?
 """
 _END_RELATIONSHIP = """
@@ -65,7 +65,7 @@ AND source_id = ? AND type = ? AND target_id = ? AND voice = ?
 _ACTIVE_OF_TYPES = """
 SELECT id, target_id, updated_at_us FROM relationships
 WHERE source_id = ? AND voice = ? AND status = 'active' AND type IN (SELECT value FROM json_each(?))
-ORDER BY updated_at_us DESC, key DESC
+ORDER BY is_inferred, updated_at_us DESC, key DESC
 """
 _ADD_DOCUMENT = """
 INSERT INTO documents (id, version, title, text, uri, metadata, added_at_us)
@@ -184,11 +184,15 @@ class Knowledge:
             "confidence": payload.get("confidence", 1.0),
             "evidence_count": 1,
             "voice": voice_of(payload["source"], payload.get("stated_by")),
+            "is_inferred": _is_inferred(payload),
         }
         self.add("relationship", event, id, payload, columns)
 
     def _keep_newest(self, source_id: int, voice: str, types: frozenset[str]) -> None:
-        """Supersede all but the newest active relationship of these types of a person that `voice` states."""
+        """Supersede all but the newest active relationship of these types of a person that `voice` states.
+
+        What is inferred, such as the undated line of an imported note, supersedes nothing that was stated.
+        """
         bindings = (source_id, voice, orjson.dumps(sorted(types)).decode())
         active: list[Any] = self._connection.execute(_ACTIVE_OF_TYPES, bindings).fetchall()
         for id, target_id, at_us in active[1:]:
@@ -338,9 +342,14 @@ class Knowledge:
                 orjson.dumps([*old_sources, *new_sources][:SOURCES_MAX]).decode(),
                 at_us,
                 at_us + TTL_DAYS["relationship"] * DAY_US,
+                _is_inferred(payload),
                 id,
             )
             self._connection.execute(_STRENGTHEN_RELATIONSHIP, bindings)
+
+
+def _is_inferred(payload: dict[str, Any]) -> int:
+    return int(payload.get("source_type") == "inferred")
 
 
 def _sources(event: RecordedEvent, payload: dict[str, Any]) -> str:

@@ -217,6 +217,7 @@ CREATE TABLE relationships (
     created_at_us  INTEGER NOT NULL,
     updated_at_us  INTEGER NOT NULL,
     voice          TEXT    NOT NULL,     -- who says it of somebody else, normalised; empty: the source, or a producer
+    is_inferred    INTEGER NOT NULL,     -- 1: no person stated it, such as a line of an imported note without a date
     UNIQUE (source_id, type, target_id, voice)
 ) STRICT;
 CREATE INDEX relationships_by_target ON relationships (target_id);

@@ -211,3 +211,20 @@ def test_open_tasks_are_recalled_until_a_later_import_has_them_ticked(
         context = memory.retrieve("ann", "What do I still have to do?").context
         assert "open task to do: Ask Ed" in context
         assert "council" not in context.partition("Relevant History")[0]
+
+
+@pytest.mark.parametrize("imports_first", [True, False])
+def test_an_imported_partner_without_a_date_does_not_replace_the_husband_of_a_conversation(
+    imports_first: bool, tmp_path: Path, settings_of_test: Settings
+) -> None:
+    notes = write_folder(tmp_path / "kira", {"MEMORY.md": "# MEMORY.md\n\n- Partner: Ed\n"})
+    husband = {"source": "user", "type": "husband", "target": "Tom", "stated_at": "2026-01-02T10:00:00Z"}
+    if imports_first:
+        run(notes, settings_of_test)
+    with Recollect(settings=settings_of_test, workers=False) as memory:
+        memory.append("ann", {"type": "relationship.stated", "payload": husband})
+    if not imports_first:
+        run(notes, settings_of_test)
+    with Recollect(settings=settings_of_test, workers=False) as memory:
+        rows = memory.list("ann", "relationships")["items"]
+    assert {row["target"]: row["status"] for row in rows} == {"Ed": "superseded", "Tom": "active"}
