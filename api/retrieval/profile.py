@@ -15,7 +15,7 @@ from recollect.api.retrieval.result_items import knowledge_item
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.whose_words import speakers_of
 from recollect.events.catalogue.knowledge_events import SAYS
-from recollect.projections.projector.predicates import normalised
+from recollect.projections.projector.predicates import normalised, place_in_kind
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 
 #: The topics in their order, each with the most statements that are shown of it.
@@ -26,7 +26,7 @@ _TOPICS = {
 #: The place of each topic, from 0.
 TOPIC_ORDER = {topic: place for place, topic in enumerate(_TOPICS)}
 #: The topics that say who a person is, each with the most statements at the start of a session.
-_LIFE = {"identity": 2, "home": 2, "work": 2, "relation": 2, "health": 2}
+_LIFE = {"identity": 2, "home": 2, "work": 2, "relation": 2, "health": 2, "preference": 2}
 #: Statements under which the messages say more.
 _STATEMENTS_MIN = 4
 _KINDS = ("fact", "relationship", "preference")
@@ -104,15 +104,22 @@ def _of_people(context: SearchContext, people: set[str]) -> list[KnowledgeItem]:
 def _best_first(statements: Iterable[KnowledgeItem], topics: Mapping[str, int]) -> list[KnowledgeItem]:
     """Return the best statement of each topic, then the second one of each, and so on.
 
-    The best one says who a person is plainly and with most certainty; of what happens, it is the newest one.
+    The best one says who a person is plainly, in the order of its predicates and with most certainty, and was said
+    first; of what happens, it is the newest one.
     """
     by_topic: dict[str, list[KnowledgeItem]] = defaultdict(list)
     for item in sorted(statements, key=lambda item: (not item.pinned, -item.occurred_at_us, item.id)):
         by_topic[topic_of(item)].append(item)
-    for topic in _LIFE:
-        by_topic[topic].sort(key=lambda item: (not item.pinned, item.predicate == SAYS, -item.confidence))
+    for topic in _LIFE.keys() - {"preference"}:
+        by_topic[topic].sort(key=_place_in_life)
     places = sorted((place, TOPIC_ORDER[topic], topic) for topic, most in topics.items() for place in range(most))
     return [by_topic[topic][place] for place, _, topic in places if place < len(by_topic[topic])]
+
+
+def _place_in_life(item: KnowledgeItem) -> tuple[bool, bool, int, float, int]:
+    """Return the place of a statement among those that say who a person is."""
+    place = 0 if item.kind == "relationship" else place_in_kind(item.predicate)
+    return not item.pinned, item.predicate == SAYS, place, -item.confidence, item.occurred_at_us
 
 
 def topic_of(item: KnowledgeItem) -> str:

@@ -18,7 +18,7 @@ from recollect.api.retrieval.restricted_memories import without_hidden
 from recollect.api.retrieval.result_items import episode_item, knowledge_item, later_of
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.turn_context import ConversationState
-from recollect.api.retrieval.whose_words import Speakers, speakers_of
+from recollect.api.retrieval.whose_words import Speakers, speakers_of, users_of
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.intake.quarantine import TRUST
 from recollect.jobs.extraction.author_text import own_part
@@ -37,8 +37,9 @@ _RECENT_SESSIONS_MAX = 3
 #: Probability under which what was read as a standing instruction is in no turn. Of held-out lines, 105 of 143 from
 #: here to `CERTAIN_RULE_MIN` are instructions, and 88 of 159 below (read by words alone 85 of 113, and 116 of 174).
 _RULE_MIN = 0.7
-#: Statements of who the user is that come before the open tasks.
-_WHO_MIN = 4
+#: Statements of who the user is that come before the open tasks, one of each topic; those for a message with content.
+_WHO_MIN = 6
+_WHO_FOR_MESSAGE_MAX = 4
 #: Open tasks at the start of a session.
 _TASKS_MAX = 4
 #: Tokens of the lines of facts and of sessions at the start of a session; with the frame 300.
@@ -52,6 +53,8 @@ _COMING = frozenset((None, "plan", "decision"))
 _PINNED_EPISODES_MAX = 10
 #: A fact of the profile has this confidence, at least.
 _CONFIDENCE_MIN = 0.6
+#: A preference of the profile is this strong, at least: the strength of one that is stated without it.
+_STRENGTH_MIN = 0.5
 #: Messages of a session before this one that are read, most important first, and that are chosen.
 _MESSAGES_READ = 40
 _MESSAGES_CHOSEN = 2
@@ -166,7 +169,7 @@ def _plain_facts(context: SearchContext) -> list[KnowledgeItem]:
     newest = _newest(context)
     tasks = [item for item in newest if item.memory_type == "task"]
     plain = [item for item in newest if item.kind == "fact" and item.predicate != SAYS and item not in tasks]
-    return [*_identity(context, plain)[:_WHO_MIN], *tasks[:_TASKS_MAX]]
+    return [*_identity(context, plain)[:_WHO_FOR_MESSAGE_MAX], *tasks[:_TASKS_MAX]]
 
 
 def _newest(context: SearchContext) -> list[KnowledgeItem]:
@@ -178,7 +181,7 @@ def _newest(context: SearchContext) -> list[KnowledgeItem]:
         if item.kind in ("fact", "preference", "relationship")
         and (asker is None or _is_of(item, asker))
         and item.status == "active"
-        and item.confidence >= _CONFIDENCE_MIN
+        and item.confidence >= (_STRENGTH_MIN if item.kind == "preference" else _CONFIDENCE_MIN)
         and is_shown_unasked(item)
         and item.is_valid_at(context.asked_at_us)
         and context.request.includes(item.occurred_at_us)
@@ -187,9 +190,16 @@ def _newest(context: SearchContext) -> list[KnowledgeItem]:
 
 
 def _identity(context: SearchContext, items: Iterable[KnowledgeItem]) -> list[KnowledgeItem]:
-    """Return the items that describe the asker, best first."""
+    """Return the items that describe the asker, best first; where one user speaks, then those about other people."""
     asker = _asker(context)
-    return who_is(item for item in items if asker is None or is_about(item, asker))
+    if asker is not None:
+        return who_is(item for item in items if is_about(item, asker))
+    names = {*users_of(context), "user"}
+    own, others = list[KnowledgeItem](), list[KnowledgeItem]()
+    for item in items:
+        is_own = item.kind == "preference" or item.predicate == SAYS or any(is_about(item, name) for name in names)
+        (own if is_own else others).append(item)
+    return [*who_is(own), *who_is(others)]
 
 
 def _asker(context: SearchContext) -> str | None:

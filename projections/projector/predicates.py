@@ -63,6 +63,8 @@ _KINDS = {
     "possession": "owns|drives|uses",
     "habit": "plays",
 }
+#: The place of a predicate within its kind: the name says who a person is before the birthday does.
+_PLACE_IN_KIND = {name: place for names in _KINDS.values() for place, name in enumerate(names.split("|"))}
 _KIND_OF = {predicate: kind for kind, predicates in _KINDS.items() for predicate in predicates.split("|")}
 
 
@@ -119,3 +121,8 @@ def has_one_value(predicate: str) -> bool:
 def kind_of(predicate: str, type: str) -> str | None:
     """Return what a fact with a canonical predicate is about; None when its predicate does not say it."""
     return type if type in ("task", "decision", "event") else _KIND_OF.get(predicate)
+
+
+def place_in_kind(predicate: str) -> int:
+    """Return the place of a predicate among those of its kind, from 0; the last one for an unlisted predicate."""
+    return _PLACE_IN_KIND.get(canonical(predicate), len(_PLACE_IN_KIND))

@@ -191,6 +191,19 @@ def test_who_the_user_is_comes_before_other_facts_and_only_at_the_start(memory: 
     assert turn("and what a night it was").items == ()
 
 
+def test_many_facts_leave_room_for_name_home_work_people_allergies_and_preferences(memory: Recollect) -> None:
+    said = [("name is", "Anna"), ("lives in", "Porto"), ("works as", "nurse"), ("allergic to", "nuts")]
+    said += [(predicate, f"{predicate} {n}") for predicate in ("speaks", "avoids", "has pet", "uses") for n in range(4)]
+    facts = [stated("fact.stated", subject="user", predicate=predicate, object=object) for predicate, object in said]
+    homes = [stated("fact.stated", subject=name, predicate="lives in", object="Graz") for name in ("Mia", "Leo")]
+    wife = stated("relationship.stated", source="user", type="wife", target="Ida")
+    units = stated("preference.stated", key="units", value="metric")
+    memory.append("a", [message("Good morning."), *facts, *homes, wife, units])
+    context = memory.retrieve("a", "", mode="passive").context
+    for words in ("name is Anna", "lives in Porto", "works as nurse", "allergic to nuts", "wife is Ida", "metric"):
+        assert words in context
+
+
 def test_a_session_that_begins_with_a_matter_gets_who_the_user_is_and_no_other_facts(
     memory: Recollect, turn: Turn
 ) -> None:
