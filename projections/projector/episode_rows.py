@@ -26,9 +26,12 @@ INSERT INTO episodes (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'raw', ?, 'active', 0, ?, ?, ?, ?, ?, ?, ?)
 """
 
-# See `user_zone`.
+# See `user_zone`. A message of the past that is added later says nothing about the zone of today.
 SAVE_USER_ZONE = """
-INSERT OR REPLACE INTO user_zones (speaker, version, at_us, utc_offset, timezone) VALUES (?, ?, ?, ?, ?)
+INSERT INTO user_zones (speaker, version, at_us, utc_offset, timezone) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (speaker) DO UPDATE SET version = excluded.version, at_us = excluded.at_us,
+    utc_offset = excluded.utc_offset, timezone = excluded.timezone
+WHERE excluded.at_us >= at_us
 """
 
 #: An episode whose row is not complete: its event, the episode, the version of the episode before it in its

@@ -227,7 +227,9 @@ class WriteBatch:
         self.restrictions.add_episode(event, episode, payload, previous)
         utc_offset = episode_offset(event, episode, session)
         if episode.role == "user":
-            self._user_zones[episode.speaker] = user_zone(event, episode, session, utc_offset)
+            newest = self._user_zones.get(episode.speaker)
+            if newest is None or newest[2] <= event.occurred_at_us:
+                self._user_zones[episode.speaker] = user_zone(event, episode, session, utc_offset)
         self._added.append((event, episode, previous, speakers, utc_offset))
 
     def complete_episodes(self) -> None:

@@ -20,7 +20,7 @@ _MINUTE_US = 60_000_000
 _NAMESPACE_ZONE = "SELECT value FROM namespace_settings WHERE name = 'timezone'"
 # The zone of the last message of a user, and of all users.
 _OF_USER = "SELECT at_us, utc_offset, timezone FROM user_zones WHERE speaker = ?"
-_OF_LAST_USER = "SELECT at_us, utc_offset, timezone FROM user_zones ORDER BY version DESC LIMIT 1"
+_OF_LAST_USER = "SELECT at_us, utc_offset, timezone FROM user_zones ORDER BY at_us DESC, version DESC LIMIT 1"
 
 
 def day_end_us(at_us: int, utc_offset: int) -> int:

@@ -117,7 +117,7 @@ CREATE TABLE namespace_settings (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The zone of the last message of each user, which may have expired: in it are the days of a question.
+-- The zone of the message of each user that was sent last, which may have expired: in it are the days of a question.
 CREATE TABLE user_zones (
     speaker    TEXT PRIMARY KEY,         -- case folded
     version    INTEGER NOT NULL,         -- of the message

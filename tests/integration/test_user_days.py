@@ -98,6 +98,17 @@ def test_a_reply_in_utc_is_of_the_day_of_the_message_that_it_answers(memory: Rec
     assert "- [Sat 2023-07-15, 2 days ago] assistant: Were the boats old?" in _context(memory)
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_message_of_the_past_does_not_change_the_zone_of_today(tmp_path: Path, at_once: bool) -> None:
+    with _opened(tmp_path, timezone="America/New_York") as memory:
+        live = {"type": "message.added", "payload": {"role": "user", "text": "I like tea."}}
+        messages = [live, _message(_TEXT, "2021-03-01T10:00:00+09:00")]
+        for batch in [messages] if at_once else [[message] for message in messages]:
+            memory.append("ann", batch)
+            memory.settle("ann")
+        assert "| America/New_York" in memory.retrieve("ann", "tea").context
+
+
 def test_a_zone_that_does_not_exist_is_refused_by_the_settings_and_ignored_in_labels(memory: Recollect) -> None:
     with pytest.raises(InvalidEvent, match="time zone"):
         memory.append("ann", {"type": "namespace.configured", "payload": {"timezone": "Mars/Olympus"}})
