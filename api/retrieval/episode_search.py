@@ -341,7 +341,8 @@ def _candidates_with_signals(
         allowed = _of_time_range(episodes, allowed, in_span, naming_span)
     if not query.has_topic:
         lists["importance"] = _most_important(episodes, allowed)
-    candidates = select_candidates(allowed, database_signals.keywords, semantics, lists, in_span)
+    of_range = in_span if scope is None else span_mask(episodes, [scope])
+    candidates = select_candidates(allowed, database_signals.keywords, semantics, lists, of_range)
     late: Vector | None = None
     if semantics is not None:
         started_ms = budget.spent_ms

@@ -139,6 +139,7 @@ class QuestionTimes:
     #: Whether it asks about the conversation before the running one: "what did we talk about last time?".
     previous_session: bool
     #: The range that all that is asked for belongs to: its only date, which is not part of a name. None: dates weigh.
+    #: It may be longer than that of `ranges`, whose messages come first.
     scope: DateRange | None
     #: The same for a question that names nothing but a time.
     whole_scope: DateRange | None
@@ -171,6 +172,7 @@ def question_times(text: str, asked_at: datetime) -> QuestionTimes:
     )
     whole_scope = ranges[0] if is_scope else None
     is_limit = whole_scope is not None and not (is_present and whole_scope.end > asked_at)
+    whole_scope = None if whole_scope is None else _with_last_days(whole_scope, today)
     scope = whole_scope if is_limit and _is_adverbial(plain, dates) else None
     if not ranges and upcoming:
         ranges = [DateRange("", today, horizon)]
@@ -204,6 +206,16 @@ def _probable(text: str, asked_at: datetime, *, is_upcoming: bool) -> list[DateR
         for date in read_dates(text, asked_at, leaning=1 if is_upcoming else -1)
         if sum(candidate.probability for candidate in date.candidates) >= 0.5
     ]
+
+
+def _with_last_days(scope: DateRange, today: datetime) -> DateRange:
+    """Return a scope that is the week before this one with the days since: `last week` may mean the last seven days.
+
+    A week with a number in it, such as that of 16 November, is no other one.
+    """
+    first, end = scope.start.date(), scope.end.date()
+    is_last_week = end - first == timedelta(days=7) and today.date() - end == timedelta(days=today.weekday())
+    return scope._replace(end=today) if is_last_week and not any(map(str.isdigit, scope.text)) else scope
 
 
 def _is_contested(text: str, dates: Sequence[DateRange], asked_at: datetime, *, is_present: bool) -> bool:

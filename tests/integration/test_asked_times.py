@@ -239,3 +239,17 @@ def test_the_tool_of_models_says_the_reason(memory: Recollect) -> None:
     answer = recall(Session(), RecallArguments(query="What did I do on March 20?"))  # pyright: ignore[reportArgumentType]
     assert answer.text.startswith(f"The memory has nothing about this: {_REASON}.")
     assert (answer.data or {})["reason"] == _REASON
+
+
+@pytest.mark.parametrize("sent_on", ["2023-10-04", "2023-10-10"])
+@pytest.mark.parametrize("question", ["What did I buy last week?", "What happened last week?", "Wie war letzte Woche?"])
+def test_last_week_on_a_sunday_may_be_the_week_before_or_the_last_seven_days(
+    tmp_path: Path, question: str, sent_on: str
+) -> None:
+    asked_at = datetime.fromisoformat("2023-10-15T09:00:00+02:00")
+    settings = load_settings(data=tmp_path, embedding_model="none")
+    with Recollect(settings=settings, workers=False, clock=lambda: asked_at) as memory:
+        memory.append("ann", _message("I bought a red canoe.", f"{sent_on}T10:00:00+02:00"))
+        memory.append("ann", _message("I bought a lamp.", "2023-08-02T10:00:00+02:00"))
+        memory.settle("ann")
+        assert "canoe" in _texts(memory.retrieve("ann", question))
