@@ -154,6 +154,8 @@ def note_task(
 ) -> Record | None:
     """Return an open task as a fact of the type task, a ticked one as the end of that fact; None for another line.
 
+    A task that was moved to another note, or is in several, is open in the last of them alone.
+
     Parameters:
         name: the name of the note; within it, a task is known by its words.
     """
@@ -165,7 +167,9 @@ def note_task(
         return ImportedEnding(key=key, where=where, ended_at=as_moment(task.ended_on))
     topics = tuple(title for title in headings if title.casefold() not in _OF_TASKS)
     fact = task_fact(task.text, subject, topic=topic_of(topics))
-    stated = imported_fact(fact, stated_at=occurred_at)
+    # A note without a date takes over the task of one with a date: both are inferred.
+    same = {"source_type": "inferred", "conflict_key": f"task {short_hash(subject, task.text)}"}
+    stated = imported_fact(fact, stated_at=occurred_at) | same
     return knowledge(key, "fact.stated", stated, where=where, occurred_at=occurred_at)
 
 

@@ -228,3 +228,23 @@ def test_an_imported_partner_without_a_date_does_not_replace_the_husband_of_a_co
     with Recollect(settings=settings_of_test, workers=False) as memory:
         rows = memory.list("ann", "relationships")["items"]
     assert {row["target"]: row["status"] for row in rows} == {"Ed": "superseded", "Tom": "active"}
+
+
+@pytest.mark.parametrize("first", ["Old.md", "2026-02-11.md"])
+def test_a_task_that_was_moved_to_another_note_is_open_there_alone(
+    first: str, tmp_path: Path, settings_of_test: Settings
+) -> None:
+    notes = {first: "# Boat\n\n- [ ] Varnish the hull\n- [ ] Buy a rope\n", "New.md": "# New\n\nNothing.\n"}
+    run(write_folder(tmp_path / "vault", notes), settings_of_test)
+    notes = {first: "# Boat\n\n- [ ] Buy a rope\n", "New.md": "# New\n\n- [ ] Varnish the hull\n"}
+    run(write_folder(tmp_path / "vault", notes), settings_of_test)
+    open_before = _open_tasks(settings_of_test)
+    notes |= {"New.md": "# New\n\n- [x] Varnish the hull\n"}
+    run(write_folder(tmp_path / "vault", notes), settings_of_test)
+    assert [task.partition(" (")[0] for task in open_before] == ["Buy a rope", "Varnish the hull"]
+    assert [task.partition(" (")[0] for task in _open_tasks(settings_of_test)] == ["Buy a rope"]
+
+
+def _open_tasks(settings: Settings) -> list[str]:
+    with Recollect(settings=settings, workers=False) as memory:
+        return sorted(row["object"] for row in memory.facts("ann")["items"] if row["status"] == "active")
