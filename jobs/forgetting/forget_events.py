@@ -208,17 +208,23 @@ def _events(
     # Read again: the encoder may have been loaded meanwhile.
     requests = _requests(context, message, waits=waits)
     similarities_to = _similarities(context, namespace, snapshot, encoders)
-    messages: dict[str, SpokenMessage] = {}
-    for request in requests:
+    following = next((it for it in requests if it.following), None)
+    messages = {} if following is None else {message.id: message}
+    named = [it for it in requests if not it.following]
+    for request in named:
         messages |= matching_messages(request, message, before, encoders, similarities_to)
-    knowledge = _knowledge(snapshot, requests, message.speaker, encoders) | _entities(snapshot, messages, before)
+    knowledge = _knowledge(snapshot, named, message.speaker, encoders) | _entities(snapshot, messages, before)
     if not messages and not knowledge:
         return []
     answer = next((it for it in after if it.session_id == message.session_id), None)
     if answer is not None and not answer.is_user and _repeats(answer.text, messages.values()):
         messages[answer.id] = answer
     embed = reading_embed(context.vectors().embedder, waits=waits)
-    rest = _rest(message.text, requests, [*messages.values()], embed)
+    if following is None:
+        rest = _rest(message.text, requests, [*messages.values()], embed)
+    else:
+        # What a colon introduces goes on to the end of its message.
+        rest = message.text[: message.text.replace("’", "'").find(following.text)].strip()
     has_turns = "turns" in orjson.loads(event.payload)
     if not (rest and has_turns):
         # Of a message with the words of several, none can be left out.

@@ -43,6 +43,9 @@ _SURE_MIN, ASKS_BY_WORDS_MIN = 0.55, 0.4
 _ASKS_MIN = 0.3
 #: Probability by words alone from which a sentence next to a request belongs to it.
 _BELONGS_MIN = 0.2
+#: Probability by words alone from which a request means what is next to it, as `forget this` does: `my salary` before a
+#: colon has 0, `don't remember this` and the like .32 to .55.
+_POINTS_MIN = 0.25
 #: `Don't forget that I am allergic` asks for the opposite; none of 434 labelled requests has these words.
 _KEEPS = re.compile(
     r"\b(?:do not|don't|dont|never) (?:you |ever |please )?forget\b|\bvergiss (?:bitte )?(?:nicht|nie)\b"
@@ -68,6 +71,8 @@ class ForgetRequest:
     before: str = ""
     #: Whether the statement just before is meant: `forget what I just said`.
     previous: bool = False
+    #: Whether what follows in its message is meant: `don't remember this: my pin is 4711`.
+    following: bool = False
     #: The text before it in its message.
     said: str = ""
     #: Log odds that it asks for anything.
@@ -78,7 +83,8 @@ class ForgetRequest:
 
 def may_request(text: str) -> bool:
     """Return whether a text may ask to forget, by words alone; cheap, since it is asked for each message."""
-    return any(asks_by_words(sentence) >= _GATE_MIN for sentence, _ in _sentences(text))
+    parts = [*(sentence for sentence, _ in _sentences(text)), *_leads(text)]
+    return any(asks_by_words(part) >= _GATE_MIN for part in parts)
 
 
 def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None) -> list[ForgetRequest]:
@@ -87,7 +93,8 @@ def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None
     Parameters:
         read_pairs: the reading of pairs by the encoder of forgetting; None: words decide alone.
     """
-    parts = _sentences(author_text(text[:_TEXT_CHARS_MAX], speaker))
+    author = author_text(text[:_TEXT_CHARS_MAX], speaker)
+    parts = _sentences(author)
     sentences = [sentence for sentence, _ in parts]
     requests: dict[str, ForgetRequest] = {}
     said: list[str] = []
@@ -114,7 +121,33 @@ def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None
                 )
         if not _is_empty(sentence):
             said.append(sentence)
-    return [*requests.values()]
+    leads = [_following_request(lead, read_pairs) for lead in _leads(text, author)]
+    following = [request for request in leads if request is not None]
+    return following or [*requests.values()]
+
+
+def _leads(text: str, author: str | None = None) -> list[str]:
+    """Return the words before the colon of each sentence that has one and is no question.
+
+    Parameters:
+        author: the part of the text that its author wrote. What a colon introduces may not be, as in `Bob wrote: …`.
+    """
+    plain = text[:_TEXT_CHARS_MAX].replace("’", "'")
+    sentences = [*islice(iterate_sentences(plain), SENTENCES_MAX)]
+    leads = [lead.strip() for lead, colon, _ in (it.partition(":") for it in sentences if it[-1:] != "?") if colon]
+    if author is not None:
+        own = author.replace("’", "'")
+        after = next(iterate_sentences(plain.removeprefix(own)), "") if plain.startswith(own) else ""
+        leads = [lead for lead in leads if f"{lead}:" in own or after.startswith(f"{lead}:")]
+    return [lead for lead in leads if 0 < len(lead) <= _WHOLE_CHARS_MAX and plain.partition(f"{lead}:")[2].strip()]
+
+
+def _following_request(lead: str, read_pairs: ReadPairs | None) -> ForgetRequest | None:
+    """Return the request to forget what a colon introduces; None for words that do not surely ask, or name a thing."""
+    asks = _asks("", lead, read_pairs)
+    points = float(model().asks(lead)[2]) >= _POINTS_MIN
+    is_sure = points and asks >= (ASKS_BY_WORDS_MIN if read_pairs is None else _SURE_MIN)
+    return ForgetRequest(text=lead, following=True, odds=_log_odds(asks)) if is_sure else None
 
 
 def _asks_min(*, is_whole: bool, has_encoder: bool) -> float:
