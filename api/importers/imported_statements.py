@@ -115,7 +115,10 @@ def task_fact(text: str, subject: str, *, topic: str | None = None) -> dict[str,
         topic: the headings of the task.
     """
     fact = _triple(subject, TASK_PREDICATE, f"{text} ({topic})" if topic else text)
-    return fact | {"type": "task", "statement": f"{fact['subject']} still has an open task to do: {fact['object']}"}
+    return fact | {
+        "type": "task",
+        "statement": f"{fact['subject']} still has an open task on the todo list: {fact['object']}",
+    }
 
 
 def is_keyed(line: str) -> bool:

@@ -208,9 +208,10 @@ def test_open_tasks_are_recalled_until_a_later_import_has_them_ticked(
         }
         ends = {task["object"]: task["valid_until"] for task in tasks}
         assert ends["Renew passport"] == "2026-11-28T00:00:00Z"
-        context = memory.retrieve("ann", "What do I still have to do?").context
-        assert "open task to do: Ask Ed" in context
-        assert "council" not in context.partition("Relevant History")[0]
+        for question in ("What do I still have to do?", "todo", "what's on my todo list?", "open tasks"):
+            context = memory.retrieve("ann", question).context
+            assert "open task on the todo list: Ask Ed" in context
+            assert "council" not in context.partition("Relevant History")[0]
 
 
 @pytest.mark.parametrize("imports_first", [True, False])
