@@ -253,3 +253,19 @@ def test_last_week_on_a_sunday_may_be_the_week_before_or_the_last_seven_days(
         memory.append("ann", _message("I bought a lamp.", "2023-08-02T10:00:00+02:00"))
         memory.settle("ann")
         assert "canoe" in _texts(memory.retrieve("ann", question))
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"type": "document.added", "payload": {"document_id": "d", "title": "Trips", "text": "- Japan, April 2027"}},
+        {"type": "fact.stated", "payload": {"subject": "Ann", "predicate": "note", "object": "Japan in April 2027"}},
+    ],
+)
+def test_a_document_or_a_note_that_names_the_time_asked_for_answers(tmp_path: Path, known: dict[str, Any]) -> None:
+    settings = load_settings(data=tmp_path, embedding_model="none")
+    with Recollect(settings=settings, workers=False, clock=lambda: _ASKED_AT) as memory:
+        memory.append("ann", [_message("I bought a red canoe.", "2023-10-10T10:00:00+02:00"), known])
+        memory.settle("ann")
+        assert "Japan" in _texts(memory.retrieve("ann", "Where am I going in April 2027?"))
+        assert not memory.retrieve("ann", "Where am I going in May 2027?").items

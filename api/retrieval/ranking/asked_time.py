@@ -20,12 +20,13 @@ from recollect.api.retrieval.ranking.features import near_span_mask, span_mask
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.query import TimeRange
 from recollect.api.retrieval.understanding.question_intent import is_question
-from recollect.events.envelope import DAY_US, datetime_of
+from recollect.events.envelope import DAY_US, datetime_of, microseconds
 from recollect.projections.queries.date_queries import DateQueries
 from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.text.date_bounds import are_ends, has_both_ends, is_first_day, is_last_day
+from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.words import WORD
 
@@ -37,6 +38,8 @@ _GREETING_WORDS = 4
 #: The longest date that may answer for a shorter time within it, in days, by the length of that time: `this year I read
 #: four books` does not state what was done on one of its days. A time with both of its ends may be of any length.
 _AROUND_DAYS = ((7, 62), (92, 184), (36_525, 3_660))
+#: Characters of an item of knowledge in which dates are read.
+_TEXT_CHARS_MAX = 4_000
 #: Probability from which words of a message mean a date.
 _DATE_MIN = 0.5
 #: How long after the last message a time without a year may begin; later, the memory has ended long ago.
@@ -82,8 +85,7 @@ def versions_naming_dates(dates: DateQueries, spans: Sequence[TimeRange]) -> dic
     """
     probabilities: dict[int, float] = {}
     for span in spans:
-        widest_us = max(span.end_us - span.start_us, 7 * DAY_US) * 6 // 5
-        for version, probability in dates.mentioning(span.start_us, span.end_us, range_us_max=widest_us):
+        for version, probability in dates.mentioning(span.start_us, span.end_us, range_us_max=_widest_us(span)):
             probabilities[version] = max(probability, probabilities.get(version, 0.0))
     return probabilities
 
@@ -217,12 +219,32 @@ def may_answer(context: SearchContext, scope: TimeRange, item: Item, *, has_epis
     Parameters:
         has_episodes: whether a message is of that time. Without one, knowledge has to be dated, and of that time.
     """
+    if _names_date_in(item, scope):
+        return True
     if item.kind != "fact":
         return has_episodes and context.query.has_topic
     if has_episodes and context.query.has_topic:
         return _holds(item, scope)
     is_said = item.valid_from_us is not None or (item.stated_at_us or scope.end_us) < scope.end_us
     return is_said and _holds(item, scope) and (has_episodes or context.query.has_topic)
+
+
+def _names_date_in(item: Item, scope: TimeRange) -> bool:
+    """Return whether a fact or a document names a date in a time: `Japan with Clara, April 2027`."""
+    tops = (
+        date.candidates[0]
+        for date in read_dates(item.text[:_TEXT_CHARS_MAX], datetime_of(item.stated_at_us or item.occurred_at_us))
+    )
+    ranges = [(microseconds(it.start), microseconds(it.end)) for it in tops if it.probability >= _DATE_MIN]
+    return any(
+        scope.start_us <= (start_us + end_us) // 2 < scope.end_us and end_us - start_us <= _widest_us(scope)
+        for start_us, end_us in ranges
+    )
+
+
+def _widest_us(scope: TimeRange) -> int:
+    """Return the longest date range in a time that is about it, in microseconds."""
+    return max(scope.end_us - scope.start_us, 7 * DAY_US) * 6 // 5
 
 
 def _habits(context: SearchContext, scope: TimeRange) -> Ints:
