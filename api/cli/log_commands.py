@@ -110,7 +110,7 @@ def backup(
     from recollect.events.integrity.backup import backup_keys  # noqa: PLC0415
 
     with open_cli_log(context.obj) as log, progress_bars() as progress:
-        events = backup_log(_log_file(context), folder, on_progress=partial(progress.show, "copying"))
+        events = backup_log(log_file(context), folder, on_progress=partial(progress.show, "copying"))
         store = log.keys.path if log.keys is not None and log.keys.exists else None
     record_command(context, "export", count=events)
     echo(f"{events} events, verified, are in {folder}")
@@ -139,7 +139,7 @@ def restore(
     from recollect.events.integrity.backup import restore as restore_log  # noqa: PLC0415
     from recollect.events.integrity.log_identity import read_log_id, write_log_id  # noqa: PLC0415
 
-    log = _log_file(context)
+    log = log_file(context)
     settings = load_cli_settings(context.obj)
     key_file = open_key_store(settings.storage.data, settings.storage.key_options)
     store = key_file.path
@@ -181,7 +181,7 @@ def _repeat_erasures(context: typer.Context) -> int:
         return memory.parts.eraser.resumed
 
 
-def _log_file(context: typer.Context) -> Path:
+def log_file(context: typer.Context) -> Path:
     """Return the file of the log.
 
     Raises:

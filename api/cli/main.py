@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from recollect.api.cli import (
     analytics_commands,
     context_commands,
+    diff_command,
     doctor_command,
     edit_commands,
     erasure_commands,
@@ -121,6 +122,7 @@ _PANELS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
         "backup": log_commands.backup,
         "restore": log_commands.restore,
         "archive": log_commands.archive,
+        "diff-projections": diff_command.diff_projections,
     },
     "Privacy and access": {
         "erase": erasure_commands.erase,

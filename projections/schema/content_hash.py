@@ -21,9 +21,9 @@ EXCLUDED_COLUMNS = {
     ("read_model", "parked_error"): "the same",
 }
 
-_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+_TABLES = "SELECT name FROM {}.sqlite_master WHERE type = 'table' ORDER BY name"
 #: Each column with its place in the primary key, from 1; 0: it is not part of it.
-_COLUMNS = "SELECT name, pk FROM pragma_table_info(?) ORDER BY cid"
+_COLUMNS = "SELECT name, pk FROM pragma_table_info(?, ?) ORDER BY cid"
 
 
 def content_hash(connection: apsw.Connection) -> str:
@@ -36,17 +36,25 @@ def content_hash(connection: apsw.Connection) -> str:
     return total.hexdigest()
 
 
-def _queries(connection: apsw.Connection) -> Iterator[str]:
-    """Yield the query of each hashed table, by name; its rows are in the order of their primary key."""
-    tables: list[tuple[Any, ...]] = connection.execute(_TABLES).fetchall()
+def hashed_tables(connection: apsw.Connection, schema: str = "main") -> dict[str, dict[str, int]]:
+    """Return the columns of each hashed table of an attached file, with their places in the primary key; 0: none."""
+    hashed: dict[str, dict[str, int]] = {}
+    tables: list[tuple[Any, ...]] = connection.execute(_TABLES.format(schema)).fetchall()
     for (table,) in tables:
         if any(table == excluded or table.startswith(excluded + "_") for excluded in EXCLUDED_TABLES):
             continue
-        columns: list[tuple[Any, ...]] = connection.execute(_COLUMNS, (table,)).fetchall()
-        hashed = ", ".join(f'"{name}"' for name, _ in columns if (table, name) not in EXCLUDED_COLUMNS)
-        keys = sorted((place, name) for name, place in columns if place)
-        order = ", ".join(f'"{name}"' for _, name in keys) or hashed
-        yield f'SELECT {hashed} FROM "{table}" ORDER BY {order}'
+        columns: list[tuple[Any, ...]] = connection.execute(_COLUMNS, (table, schema)).fetchall()
+        hashed[table] = {name: place for name, place in columns if (table, name) not in EXCLUDED_COLUMNS}
+    return hashed
+
+
+def _queries(connection: apsw.Connection) -> Iterator[str]:
+    """Yield the query of each hashed table, by name; its rows are in the order of their primary key."""
+    for table, columns in hashed_tables(connection).items():
+        names = ", ".join(f'"{name}"' for name in columns)
+        keys = sorted((place, name) for name, place in columns.items() if place)
+        order = ", ".join(f'"{name}"' for _, name in keys) or names
+        yield f'SELECT {names} FROM "{table}" ORDER BY {order}'
 
 
 def keyword_index_matches(connection: apsw.Connection) -> bool:

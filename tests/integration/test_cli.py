@@ -173,6 +173,7 @@ def test_a_moment_that_is_none_or_not_there_yet_is_exit_2_and_named(tmp_path: Pa
 
 #: Every command with its options and arguments; a command that is added, removed or renamed is changed here too.
 COMMANDS = {
+    "diff-projections": "before after --namespace --limit --json",
     "follow": "namespace --cursor --types --knowledge --from-start",
     "webhook add": "namespace url --name --types --knowledge --from-start --allow-private",
     "webhook list": "",

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import apsw
+import orjson
 import pytest
-from support.events import PAYLOADS, message_draft
+from hypothesis import HealthCheck, given, settings
+from support.events import PAYLOADS, histories, message_draft
 from support.read_models import connection_of
 
+from recollect.api.operations.projection_diff import row_differences
 from recollect.events import upcast
 from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
 from recollect.events.catalogue import EVENT_CLASSES
-from recollect.events.envelope import RecordedEvent
+from recollect.events.envelope import EventDraft, RecordedEvent
 from recollect.events.errors import NewerFile
 from recollect.events.integrity.verify import verify
 from recollect.events.storage.database import connect
@@ -84,7 +90,7 @@ def test_every_released_version_of_every_event_fits_todays_catalogue_and_folds(r
 
 def test_every_released_type_is_still_in_the_catalogue() -> None:
     for path in LOGS:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection = apsw.Connection(f"file:{path}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         types = {row[0] for row in connection.execute("SELECT DISTINCT type FROM events")}
         connection.close()
         assert types <= EVENT_CLASSES.keys()
@@ -188,3 +194,47 @@ def test_an_upgrade_of_many_namespaces_says_one_calm_line(tmp_path: Path, caplog
     ]
     models.close()
     log.close()
+
+
+#: Fields that had another name in a version 1 of these types.
+_RENAMED = {"message.added": ("text", "body"), "fact.stated": ("object", "value")}
+
+
+def _renames_back(new: str, old: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda payload: {new if name == old else name: value for name, value in payload.items()}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=histories())
+def test_events_of_an_old_version_make_the_rows_of_events_that_were_written_new(
+    history: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        upcasters = {name: (_renames_back(new, old),) for name, (new, old) in _RENAMED.items()}
+        patched.setattr("recollect.events.upcast.UPCASTERS", upcasters)
+        patched.setattr("recollect.events.envelope.UPCASTERS", upcasters)
+        files: list[Path] = []
+        for version in (1, 2):
+            folder = tmp_path_factory.mktemp(f"version-{version}")
+            times = count(1)
+            log = SqliteLog(folder / "log.db", clock=lambda times=times: next(times))
+            for number, event in enumerate(history):
+                log.append("a", [_of_version(draft({**event, "id": f"e{number}"}), version)])
+            with closing(ReadModels(folder, log)) as models:
+                assert models.catch_up("a").parked is None
+                assert models.check("a").is_equal
+            log.close()
+            [file] = (folder / "namespaces").rglob("[0-9]*.db")
+            files.append(file)
+        assert row_differences(*files) == []
+
+
+def _of_version(event: EventDraft, version: int) -> EventDraft:
+    """Return an event as a program that knows its type in this version records it."""
+    if event.type not in _RENAMED:
+        return event
+    new, old = _RENAMED[event.type]
+    payload: dict[str, Any] = orjson.loads(event.payload)
+    if version == 1:
+        payload = {old if name == new else name: value for name, value in payload.items()}
+    return event._replace(schema_version=version, payload=orjson.dumps(payload))
