@@ -13,7 +13,7 @@ import orjson
 import typer
 
 from recollect.api.cli.log_commands import log_file
-from recollect.api.cli.session import record_command
+from recollect.api.cli.session import no_namespace, open_cli_log, record_command
 from recollect.api.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ def diff_projections(
     from recollect.events.limits import check_namespace  # noqa: PLC0415
 
     check_namespace(namespace)
+    with open_cli_log(context.obj) as log:
+        if log.head(namespace).version == 0:
+            raise no_namespace(namespace)
     with TemporaryDirectory() as folder:
         differences = differences_of(log_file(context), Path(folder), (before, after), namespace)
     record_command(context, "read", count=len(differences))
