@@ -28,6 +28,7 @@ RecollectError
 │   ├── NewerFile           a newer version of Recollect wrote it
 │   ├── LogRewound          the log lost events that a read model has projected
 │   ├── KeyMissing          the key of an encrypted event cannot be read
+│   ├── MemoryClosed        the memory or the client was closed
 │   └── FolderInUse         another process holds the lock of the data folder
 ├── StillBuilding           a read model of the past is not built yet; in `degraded` of a retrieval
 │   └── TooManyBuilds       too many others are being built                HTTP 429
@@ -209,6 +210,10 @@ class LogRewound(StorageError):
 
 class KeyMissing(StorageError):
     """The key of an encrypted event cannot be read. Restore keys.db, or set the master key that wrapped its keys."""
+
+
+class MemoryClosed(StorageError):
+    """The memory or the client is closed. Open another one, and close it when nothing uses it any more."""
 
 
 class FolderInUse(StorageError):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self, cast
 
 from recollect.api.assembly.erasure_listeners import ErasureListeners, last_erasure_us
 from recollect.api.assembly.local_catch_up import LocalCatchUp
@@ -21,6 +21,7 @@ from recollect.api.settings import PrivacySettings, Settings
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import sqlite_path
 from recollect.events.envelope import EventDraft
+from recollect.events.errors import MemoryClosed
 from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import screen_all
 from recollect.events.integrity.log_identity import open_log_of_folder
@@ -110,6 +111,22 @@ class MemoryParts:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class ClosedParts:
+    """The parts of a closed memory, which raise `MemoryClosed` when they are used."""
+
+    def close(self) -> None:
+        """Do nothing: they are closed."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise MemoryClosed("this memory is closed; open it again with recollect.Recollect")
+
+
+def closed_parts(parts: MemoryParts) -> MemoryParts:
+    """Close the parts of a memory; return what takes their place, which raises `MemoryClosed` when it is used."""
+    parts.close()
+    return cast("MemoryParts", ClosedParts())
 
 
 def open_parts(

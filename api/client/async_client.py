@@ -21,6 +21,7 @@ from recollect.api.client.connection import (
 )
 from recollect.api.client.exchange import Attempt, HttpAnswer, Limits, Reply, RetryPause, exchange
 from recollect.api.memory.turn import AsyncTurns
+from recollect.events.errors import MemoryClosed
 
 Result = TypeVar("Result")
 
@@ -78,6 +79,8 @@ class AsyncClient(AsyncClientLists, AsyncClientMethods, AsyncTurns):
 
     async def _attempt(self, attempt: Attempt) -> HttpAnswer | httpx2.HTTPError:
         """Send a request; return its answer, or the error of the transport."""
+        if self._http.is_closed:
+            raise MemoryClosed("this client is closed; open another with recollect.AsyncClient")
         try:
             async with (
                 asyncio.timeout(attempt.deadline - time.monotonic()),

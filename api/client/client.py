@@ -20,6 +20,7 @@ from recollect.api.client.connection import (
 )
 from recollect.api.client.exchange import Attempt, HttpAnswer, Limits, Reply, RetryPause, exchange
 from recollect.api.memory.turn import Turns
+from recollect.events.errors import MemoryClosed
 
 Result = TypeVar("Result")
 
@@ -94,6 +95,8 @@ class Client(ClientLists, ClientMethods, Turns):
 
     def _attempt(self, attempt: Attempt) -> HttpAnswer | httpx2.HTTPError:
         """Send a request; return its answer, or the error of the transport."""
+        if self._http.is_closed:
+            raise MemoryClosed("this client is closed; open another with recollect.Client")
         try:
             with self._http.stream(**sent_options(attempt, self.url)) as response:
                 body = Body(attempt)

@@ -25,7 +25,7 @@ from recollect.api.integrations.store_items import (
     passes,
     value_text,
 )
-from recollect.api.memory.memory_protocols import StoreMemory
+from recollect.api.memory.memory_protocols import StoreMemory, check_memory
 from recollect.events.errors import NotFound
 from recollect.events.limits import BATCH_EVENTS_MAX
 
@@ -70,7 +70,8 @@ class RecollectStore(BaseStore):
         prefix: the first part of the names of the store's namespaces, of letters, digits and hyphens.
 
     Raises:
-        the errors of `append` and `retrieve`; those of LangGraph for a namespace that it refuses.
+        InvalidInput: the memory lacks a method, or is an asynchronous one.
+        The errors of `append` and `retrieve`; those of LangGraph for a namespace that it refuses.
     """
 
     supports_ttl = True
@@ -83,6 +84,7 @@ class RecollectStore(BaseStore):
         ttl: TTLConfig | None = None,
         prefix: str = STORE_PREFIX,
     ) -> None:
+        check_memory(memory, StoreMemory, is_blocking=True)
         self._memory = memory
         self._fields = fields
         self._prefix = prefix

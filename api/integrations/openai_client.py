@@ -13,7 +13,7 @@ from recollect.api.integrations.model_exchange import ExchangeSettings, ModelExc
 from recollect.api.integrations.model_request import Placement
 from recollect.api.integrations.openai_transport import memory_client
 from recollect.api.memory.async_recollect import AsyncRecollect
-from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
+from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory, check_memory
 from recollect.api.memory.recollect import Recollect
 from recollect.api.retrieval.contract.options import AppendOptions, check_options
 from recollect.events.errors import InvalidInput
@@ -89,6 +89,7 @@ def wrap(
     calls = LimitedCalls(timeout_seconds, first_seconds=0 if opened is memory else FIRST_WAIT_SECONDS)
     if isinstance(opened, AsyncRecollect) and not hasattr(http_client, "aclose"):
         opened = opened.memory
+    check_memory(opened, SyncMemory, is_blocking=not hasattr(http_client, "aclose"))
     wrapped = memory_client(http_client, opened, ModelExchanges(settings), calls)
     return cast(ClientT, cast(Any, client).with_options(http_client=wrapped))
 

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from recollect.api.integrations.conversation_scope import check_session
 from recollect.api.integrations.threaded_memory import asynchronous
-from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory
+from recollect.api.memory.memory_protocols import AsyncMemory, SyncMemory, check_memory
 from recollect.api.memory.turn import AsyncTurn, TurnFields
 from recollect.api.retrieval.contract.options import ConversationOptions, check_options
 from recollect.events.limits import check_namespace
@@ -41,7 +41,7 @@ class MemoryCapability(AbstractCapability[Any]):
         options: other fields of `RetrieveRequest`, such as ``budget_tokens=800``.
 
     Raises:
-        InvalidInput: an option or the session is wrong. InvalidNamespace: the name.
+        InvalidInput: the memory, an option or the session is wrong. InvalidNamespace: the name.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class MemoryCapability(AbstractCapability[Any]):
         **options: Unpack[ConversationOptions],
     ) -> None:
         check_options(options, ("namespace", "session", "tools", "user_name", "assistant_name", "metadata"))
+        check_memory(memory, SyncMemory)
         if not callable(namespace):
             check_namespace(namespace)
         if not callable(session):

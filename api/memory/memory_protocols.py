@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Unpack
 
 from recollect.api.retrieval.contract.options import RetrieveOptions, TurnOptions
 from recollect.api.retrieval.contract.result import Item
+from recollect.events.errors import InvalidInput
 
 
 class Recalled(Protocol):
@@ -106,3 +108,23 @@ class StoreMemory(Protocol):
     def namespaces(self, *, after: str, limit: int) -> Mapping[str, Any]:
         """Return a page of namespaces, by name."""
         ...
+
+
+def check_memory(memory: object, protocol: type, *, is_blocking: bool = False) -> None:
+    """Check that a memory has the methods of a protocol.
+
+    Parameters:
+        is_blocking: whether its methods must not be coroutines.
+
+    Raises:
+        InvalidInput: it lacks one, or they are coroutines. The message says what to give.
+    """
+    methods = [getattr(memory, name, None) for name in vars(protocol) if name[0] != "_"]
+    if not all(map(callable, methods)):
+        raise InvalidInput(
+            f"give an open memory, such as recollect.Recollect('folder') or a client of a server, not a "
+            f"{type(memory).__name__}",
+            field="memory",
+        )
+    if is_blocking and inspect.iscoroutinefunction(methods[0]):
+        raise InvalidInput(f"give a Recollect or a Client, not an {type(memory).__name__}", field="memory")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack, cast
 
 from recollect.api.as_of import AsOf, parse_as_of, parse_past_us
-from recollect.api.assembly.memory_parts import open_parts
+from recollect.api.assembly.memory_parts import MemoryParts, closed_parts, open_parts
 from recollect.api.assembly.read_model_access import reading
 from recollect.api.knowledge_types import PreferenceValue
 from recollect.api.memory.answer_judging import AnswerJudging
@@ -124,7 +124,7 @@ class Recollect(
             storage = settings.storage.model_copy(update={"data": Path(data)})
             settings = settings.model_copy(update={"storage": storage})
         #: The components that work on the folder; see `MemoryParts`.
-        self.parts = open_parts(settings, workers=workers, schedule=schedule, clock=clock)
+        self.parts: MemoryParts = open_parts(settings, workers=workers, schedule=schedule, clock=clock)
         #: Waits for the model before a retrieval.
         self.embedding_wait = EmbeddingWait(self.parts)
 
@@ -406,8 +406,9 @@ class Recollect(
         return undo_change(self.parts.settings.storage.data)
 
     def close(self) -> None:
-        """Finish running work and release the files."""
-        self.parts.close()
+        """Finish running work and release the files; later calls raise `MemoryClosed`. A second call does nothing."""
+        self.parts = closed_parts(self.parts)
+        self.embedding_wait = EmbeddingWait(self.parts)
 
     @contextmanager
     def _reading(self, namespace: str, as_of: AsOf = None) -> Generator[Snapshot]:

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from recollect import Recollect, RecollectStore
+from recollect import AsyncRecollect, Recollect, RecollectStore
 from recollect.api.integrations import langgraph_store
 from recollect.api.integrations.store_items import document_id, item_of, labels_of, namespace_of
 from recollect.api.settings import load_settings
-from recollect.events.errors import InvalidNamespace
+from recollect.events.errors import InvalidInput, InvalidNamespace
 
 NAMESPACES = [
     ("a", "b", "c"),
@@ -228,6 +228,13 @@ def test_tenants_stay_apart(memory: Recollect) -> None:
     assert len(store.search((), limit=100)) == len(hostile)
     with pytest.raises(InvalidNamespace, match="shorter labels"):
         store.put(("x" * 300,), "key", {"n": 1})
+
+
+def test_what_is_no_memory_that_blocks_is_refused(memory: Recollect) -> None:
+    for wrong, message in (("./recollect-data", "give an open memory"), (AsyncRecollect.over(memory), "a Recollect")):
+        given: Any = wrong
+        with pytest.raises(InvalidInput, match=message):
+            RecollectStore(given)
 
 
 def test_without_langgraph_the_error_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,12 @@ def test_a_number_of_a_user_or_a_chat_is_refused_before_a_run(memory: Recollect)
             MemoryCapability(memory, **wrong)
 
 
+def test_a_folder_is_refused_with_what_to_give() -> None:
+    folder: Any = "./recollect-data"
+    with pytest.raises(InvalidInput, match=r"memory: give an open memory, such as recollect\.Recollect.*, not a str"):
+        MemoryCapability(folder, namespace="ann")
+
+
 async def test_without_its_memory_an_agent_goes_on() -> None:
     class Failing:
         def append(self, *_: Any, **__: Any) -> Any:

@@ -18,7 +18,7 @@ from recollect import AsyncClient, AsyncRecollect, Client, Recollect
 from recollect.api.memory.embedding_wait import EmbeddingWait
 from recollect.api.settings import Settings, load_settings
 from recollect.events.catalogue import Message, MessageAdded
-from recollect.events.errors import InvalidInput, InvalidNamespace
+from recollect.events.errors import InvalidInput, InvalidNamespace, MemoryClosed
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.vectors import Vectors
 
@@ -176,6 +176,30 @@ def test_a_number_is_not_a_namespace(tmp_path: Path) -> None:
         for call in (lambda: memory.add(wrong, "I love tea"), lambda: memory.retrieve(wrong, "tea")):
             with pytest.raises(InvalidNamespace, match=r"give text, such as str\(user_id\), not int"):
                 call()
+
+
+def test_a_closed_memory_says_so_in_every_call(tmp_path: Path) -> None:
+    memory = Recollect(settings=settings(tmp_path), workers=False)
+    memory.add("ann", "I love tea")
+    memory.close()
+    memory.close()
+    for call in (
+        lambda: memory.add("ann", "I love coffee"),
+        lambda: memory.retrieve("ann", "tea"),
+        lambda: memory.facts("ann"),
+        lambda: memory.traces("ann"),
+        lambda: memory.settle("ann"),
+        lambda: next(memory.follow("ann")),
+    ):
+        with pytest.raises(MemoryClosed, match=r"closed; open it again with recollect\.Recollect"):
+            call()
+
+
+def test_a_closed_client_says_so() -> None:
+    with Client("http://127.0.0.1:1") as client:
+        pass
+    with pytest.raises(MemoryClosed, match=r"closed; open another with recollect\.Client"):
+        client.retrieve("ann", "tea")
 
 
 def test_importing_the_package_loads_no_model_library() -> None:
