@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,21 @@ def events(namespace: str, after: int, limit: int, as_of: AsOf) -> Call[Page[Eve
     """Describe `Recollect.events`."""
     parameters = query({"after": after, "limit": limit, "as_of": as_of})
     return Call(method="GET", path=namespace_path(namespace, "events"), parameters=parameters, read=answers.page)
+
+
+def head(namespace: str) -> Call[int]:
+    """Describe the question for the version of the newest event, 0 without one."""
+    return Call(method="GET", path=namespace_path(namespace, "version"), read=lambda answer: int(answer["version"]))
+
+
+def follow(namespace: str, after: int, types: Sequence[str], knowledge: bool) -> Call[None]:
+    """Describe the request for the stream of `Recollect.follow`; its answer is read while it comes."""
+    parameters = query({"follow": True, "after": after, "types": types, "knowledge": knowledge})
+    return Call(method="GET", path=namespace_path(namespace, "events"), parameters=parameters, read=_no_stream)
+
+
+def _no_stream(_: object) -> None:
+    raise TypeError("not a stream")
 
 
 def history(namespace: str, name: str, memory_id: str, as_of: AsOf) -> Call[Page[Any]]:

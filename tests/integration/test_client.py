@@ -42,16 +42,18 @@ MISSING = {
     "append_drafts": "its drafts are validated in the process of the log",
     "retrieve_for": "the second half of append_and_retrieve, for callers in the process of the log",
     "embed": "changes the model of the server's machine; `settle` embeds what is missing",
-    "follow": "an answer of a call comes once; over HTTP, following is a stream of server-sent events",
     "read_again": "asks a language model for minutes or hours; `recollect read` shows how far it is",
     "undo_embed": "changes the model of the server's machine",
 }
 #: The methods of a client alone.
 OWN = {"health", "log_id", "ready"}
-#: The methods that return a block, which is not awaited; their own tests compare them.
-BLOCKS = {"turn": inspect.Signature()}
+#: The methods that return a block or an iterator, which is not awaited; their own tests compare them.
+BLOCKS = {"turn": inspect.Signature(), "follow": inspect.Signature()}
 #: The parameters that a client has not, and why.
-MISSING_PARAMETERS = {"compact": {"on_progress": "an answer comes once, at the end"}}
+MISSING_PARAMETERS = {
+    "compact": {"on_progress": "an answer comes once, at the end"},
+    "follow": {"cursor": "a position is stored by the process that has handled the item"},
+}
 
 
 def methods(owner: type) -> dict[str, inspect.Signature]:

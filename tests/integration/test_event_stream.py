@@ -15,14 +15,16 @@ import httpx
 import pytest
 import uvicorn
 from support.events import message
+from support.flaky_proxy import flaky_proxy
 from support.waiting import eventually
 
-from recollect import Recollect
+from recollect import AsyncClient, Client, Recollect
 from recollect.api.http.app import create_app
 from recollect.api.http.bounded_protocol import bounded_protocol
 from recollect.api.http.routes import event_stream
 from recollect.api.http.uvicorn_config import uvicorn_config
 from recollect.api.settings import load_settings
+from recollect.events.errors import InvalidInput, InvalidNamespace, ServerUnavailable
 
 PATH = "/v1/namespaces/a/events"
 
@@ -177,3 +179,57 @@ def test_a_stop_of_the_server_ends_its_streams(tmp_path: Path) -> None:
         # The end of the body arrives: the connection is not cut.
         assert [line for line in lines if line.startswith("data")] == []
     serving.stop()
+
+
+def test_a_client_follows_over_a_connection_that_is_cut(serving: Serving) -> None:
+    texts = [f"message {number}" for number in range(6)]
+    serving.say(*texts[:4])
+    with flaky_proxy(serving.base, [1_500, 1 << 30]) as proxy, Client(proxy.base) as client:
+        items = client.follow("a", after=0)
+        followed = [next(items) for _ in range(4)]
+        serving.say(*texts[4:])
+        followed += [next(items) for _ in range(2)]
+        assert [item["payload"]["text"] for item in followed] == texts
+        first, second = (request.partition(b" HTTP/1.1")[0] for request in proxy.requests)
+    # The first connection ended within an item, and the second one began with it.
+    assert b"after=0" in first
+    assert b"after=0" not in second
+
+
+async def test_an_asynchronous_client_follows_changes_over_a_connection_that_is_cut(serving: Serving) -> None:
+    for text in ("I live in Porto.", "I moved to Graz."):
+        serving.say(text)
+        serving.memory.settle("a")
+    with flaky_proxy(serving.base, [700, 1 << 30]) as proxy:
+        async with AsyncClient(proxy.base) as client:
+            items = client.follow("a", after=0, knowledge=True)
+            changes = [await anext(items) for _ in range(2)]
+            await items.aclose()
+    assert [(change["change"], change["new"]) for change in changes] == [("added", "Porto"), ("replaced", "Graz")]
+    assert len(proxy.requests) == 2
+
+
+def test_a_client_follows_from_now_on_and_gets_refusals_as_errors(serving: Serving) -> None:
+    serving.say("one")
+    with Client(serving.base) as client:
+        items = client.follow("a", types=["message.added"])
+        serving.say("two")
+        assert next(items)["payload"]["text"] == "two"
+        with pytest.raises(InvalidInput, match="after: 7 is not a position"):
+            next(client.follow("a", after=7))
+        with pytest.raises(InvalidInput, match="no events of the type"):
+            next(client.follow("a", after=0, types=["x.y"]))
+        with pytest.raises(InvalidNamespace):
+            client.follow("a b", after=0)
+    assert list(items) == []
+
+
+def test_a_client_whose_server_is_gone_stops_following(tmp_path: Path) -> None:
+    serving = Serving(tmp_path)
+    serving.say("one")
+    with Client(serving.base, timeout_seconds=0.5) as client:
+        items = client.follow("a", after=0)
+        next(items)
+        serving.stop()
+        with pytest.raises(ServerUnavailable, match="cannot be reached"):
+            next(items)

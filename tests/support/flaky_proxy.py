@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 #: What happens to a request: ``pass``; ``lose``: the server answers and the answer is lost; ``hang``: it has none;
-#: or these bytes are the answer, and the server is not asked.
-Fate = str | bytes
+#: or these bytes are the answer, and the server is not asked. A number: the connection is cut after so many
+#: bytes of the answer.
+Fate = str | bytes | int
 
 
 def answer(status: str, body: bytes = b"{}", *headers: str) -> bytes:
@@ -71,9 +72,19 @@ def _serve(connection: socket.socket, target: str, proxy: Proxy) -> None:
         url = urlsplit(target)
         with socket.create_connection((url.hostname or "", url.port or 80)) as server:
             server.sendall(request)
+            if isinstance(fate, int):
+                _relay(server, connection, fate)
+                return
             answered = _message(server)
         if fate == "pass":
             connection.sendall(_closing(answered))
+
+
+def _relay(server: socket.socket, connection: socket.socket, left: int) -> None:
+    """Send on what comes, at most `left` bytes."""
+    while left > 0 and (part := server.recv(min(left, 65_536))):
+        connection.sendall(part)
+        left -= len(part)
 
 
 def _closing(answered: bytes) -> bytes:
