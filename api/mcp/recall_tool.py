@@ -95,6 +95,8 @@ def _memories(items: list[ItemJson], tokens_max: int) -> list[RecalledMemory]:
                 valid_to=item.get("valid_until"),
                 source=item["speaker"] or item["provenance"],
                 probability=round(item["score"], 2),
+                # A window is the message with those around it: the same kind of match.
+                matched_by=list(dict.fromkeys(name.removesuffix("_window") for name in item["matched_by"])),
                 outdated=item["outdated"] or None,
             )
         )

@@ -34,6 +34,8 @@ class RecalledMemory(ToolResult):
     source: str
     #: That it belongs to the answer, 0 to 1.
     probability: float
+    #: How it matched, best rank first, such as keyword, semantic, graph.
+    matched_by: list[str]
     #: Whether a later statement replaced it.
     outdated: bool | None = None
 

@@ -437,4 +437,5 @@ async def test_the_likeliest_memory_comes_first_with_its_probability(memory: Rec
     assert [memory["probability"] for memory in memories] == sorted(
         (memory["probability"] for memory in memories), reverse=True
     )
+    assert memories[0]["matched_by"] == ["graph", "keyword"]
     assert f"- {memories[0]['probability']:.2f} {memories[0]['id']} = episode: the dentist" in text_of(recalled)
