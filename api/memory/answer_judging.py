@@ -131,10 +131,9 @@ def _ungoverned(snapshot: Snapshot, memories: Sequence[_Cited]) -> str | None:
     """Return which governing documents are not cited."""
     documents = {memory.id for memory in memories if memory.kind == "document"}
     cited = snapshot.entities.relations_of_documents(sorted(documents), limit=_RELATIONS_MAX)
-    topics = {target.casefold() for _, _, target, _ in cited}
-    governing = snapshot.entities.document_relations_of("governs")
-    missing = {document for document, topic in governing if topic.casefold() in topics} - documents
-    return f"does not cite what governs the topic: {', '.join(sorted(missing))}" if missing else None
+    governing = snapshot.entities.governing([target for _, _, target, _ in cited])
+    missing = [document for document in governing if document not in documents]
+    return f"does not cite what governs the topic: {', '.join(missing)}" if missing else None
 
 
 def _ungrounded(text: str, memories: Sequence[_Cited]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -300,6 +300,12 @@ class EntityQueries:
         statement = "SELECT document_id, target FROM document_relations WHERE type = ?"
         rows: list[Any] = fetch_tuples(self._connection, statement, (type,))
         return rows
+
+    def governing(self, topics: Collection[str]) -> list[str]:
+        """Return the ids of the documents that govern a topic and that no other document supersedes, sorted."""
+        names = {topic.casefold() for topic in topics}
+        documents = {id for id, target in self.document_relations_of("governs") if target.casefold() in names}
+        return sorted(documents - {target for _, target in self.document_relations_of("supersedes")})
 
     def node_name(self, name: str) -> str | None:
         """Return the name of the entity with this name or alias, of a document or of what one relates to, or None."""

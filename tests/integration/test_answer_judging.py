@@ -55,6 +55,19 @@ def test_an_answer_that_does_not_is_told_why(
     assert reason in failed(memory, text, *cited)[check]
 
 
+def test_a_retrieval_names_what_governs_the_topic_of_its_items(memory: Recollect) -> None:
+    question = "Who booked first class flights last year?"
+    assert memory.retrieve("kb", question, kinds=["document"], limit=1).answer.governing == ("policy",)
+    relations = [{"type": "governs", "target": "travel"}, {"type": "supersedes", "target": "policy"}]
+    new = {"document_id": "policy-2", "title": "policy", "text": "Trains only.", "relations": relations}
+    memory.append("kb", {"type": "document.added", "payload": new})
+    result = memory.retrieve("kb", question, kinds=["document"], limit=1)
+    assert [item.id for item in result.items] == ["news#0"]
+    assert result.answer.governing == ("policy-2",)
+    assert failed(memory, "First class flights were booked.", "news#0")["governed"].endswith(": policy-2")
+    assert failed(memory, "Trains only.", "policy-2") == {}
+
+
 def test_an_answer_from_what_no_longer_holds_is_not_current(memory: Recollect) -> None:
     stated = {"subject": "Ann", "predicate": "lives in", "object": "Porto"}
     [fact] = memory.append("kb", {"type": "fact.stated", "payload": stated})

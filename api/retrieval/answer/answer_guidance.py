@@ -46,10 +46,12 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
             or (bool(authoritative) and _coverage(context, authoritative) >= _PREMISE_COVERAGE_MIN)
         )
     )
+    entities = tuple(dict.fromkeys([*_entities(context, items), *(target for _, _, target, _ in relations)]))
     return AnswerGuidance(
         authoritative=tuple(item.id for item in authoritative),
         supporting=tuple(item.id for item in items if item not in authoritative),
-        entities=tuple(dict.fromkeys([*_entities(context, items), *(target for _, _, target, _ in relations)])),
+        entities=entities,
+        governing=tuple(context.snapshot.entities.governing(entities)),
         relations=tuple(dict.fromkeys([*_relations(context), *(relation[:3] for relation in relations)])),
         grounding=grounding,
         action="direct" if is_direct else "scoped",

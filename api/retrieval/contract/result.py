@@ -250,6 +250,8 @@ class AnswerGuidance:
     supporting: tuple[str, ...] = ()
     #: Names of the entities of the query and of the items.
     entities: tuple[str, ...] = ()
+    #: Ids of the documents that govern one of these entities; `record_answer` checks that an answer cites them.
+    governing: tuple[str, ...] = ()
     #: Relations of these entities, as (source, type, target).
     relations: tuple[tuple[str, str, str], ...] = ()
     #: The probability that memory has an answer, 0 to 1.
@@ -267,6 +269,7 @@ class AnswerGuidance:
             "authoritative": list(self.authoritative),
             "supporting": list(self.supporting),
             "entities": list(self.entities),
+            "governing": list(self.governing),
             "relations": [list(relation) for relation in self.relations],
             "grounding": round(self.grounding, 4),
             "action": self.action,
@@ -281,6 +284,8 @@ class AnswerGuidance:
             authoritative=tuple(fields["authoritative"]),
             supporting=tuple(fields["supporting"]),
             entities=tuple(fields["entities"]),
+            # Answers of servers before it lack the field.
+            governing=tuple(fields.get("governing", ())),
             relations=tuple((source, type, target) for source, type, target in fields["relations"]),
             grounding=fields["grounding"],
             action=fields["action"],

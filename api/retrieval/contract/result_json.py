@@ -65,6 +65,7 @@ class GuidanceJson(TypedDict):
     authoritative: list[str]
     supporting: list[str]
     entities: list[str]
+    governing: list[str]
     #: Each as [source, type, target].
     relations: list[list[str]]
     grounding: float
