@@ -12,7 +12,7 @@ from recollect.api.retrieval.contract.result_json import ItemJson
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 
-#: The share of the budget for the lines with ids; the context gets the rest.
+#: The share of the budget for the lines with ids, at least; they get what the context leaves.
 _IDS_SHARE = 0.3
 #: Tokens of the beginning of a text after its id, so that a model can tell the ids apart.
 _LABEL_TOKENS = 8
@@ -44,12 +44,12 @@ def recall(session: ToolSession, arguments: RecallArguments) -> ToolAnswer:
         reason=retrieved.get("reason"),
     )
     context: str = retrieved["context"]
+    notes = "".join(f"\nNot searched: {part}" for part in degraded)
     text = (
-        _with_ids(context, items, int(_IDS_SHARE * arguments.max_tokens))
+        _with_ids(context, items, arguments.max_tokens - estimate_tokens(f"{context}{notes}"))
         if context
         else f"The memory has nothing about this{f': {result.reason}' if result.reason else ''}."
     )
-    notes = "".join(f"\nNot searched: {part}" for part in degraded)
     return ToolAnswer(text=text + notes, data=result.as_json(), count=len(items))
 
 
@@ -106,13 +106,14 @@ def _memories(items: list[ItemJson], tokens_max: int) -> list[RecalledMemory]:
 def _with_ids(context: str, items: list[ItemJson], tokens_max: int) -> str:
     """Return the context with the ids of its memories, within its fence: clients may show a model the text alone."""
     lines: list[str] = []
+    tokens_max -= estimate_tokens(f"{_IDS_HEADING}\n")
     for item in items:
         text = " ".join(item["text"].split())
         label = text if estimate_tokens(text) <= _LABEL_TOKENS else f"{cut_at_word(text, _LABEL_TOKENS)} …"
-        line = f"- {item['score']:.2f} {item['id']} = {item['kind']}: {label}"
+        line = f"\n- {item['score']:.2f} {item['id']} = {item['kind']}: {label}"
         tokens_max -= estimate_tokens(line)
         if tokens_max < 0:
             break
         lines.append(line)
     body, newline, closing_tag = context.rpartition("\n")
-    return "\n".join((body, _IDS_HEADING, *lines, closing_tag)) if newline and lines else context
+    return f"{body}\n{_IDS_HEADING}{''.join(lines)}\n{closing_tag}" if newline and lines else context

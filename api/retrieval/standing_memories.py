@@ -42,10 +42,10 @@ _WHO_MIN = 6
 _WHO_FOR_MESSAGE_MAX = 4
 #: Open tasks at the start of a session.
 _TASKS_MAX = 4
-#: Tokens of the lines of facts and of sessions at the start of a session; with the frame 300.
-_FACTS_TOKENS, _SESSIONS_TOKENS = 190, 80
+#: Tokens of the lines of facts and of sessions at the start of a session; with the frame 475.
+_FACTS_TOKENS, _SESSIONS_TOKENS = 280, 110
 #: Tokens of a line besides the text of its item: its mark, its day.
-_LINE_TOKENS = 12
+_LINE_TOKENS = 22
 #: Kinds of statements of which the newest are shown besides: what a caller states has none. What has happened, or was
 #: read as nothing in particular (`dress is finish`), is found when a message is about it.
 _COMING = frozenset((None, "plan", "decision"))

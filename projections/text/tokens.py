@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
+
+#: Quarters of a token by the first byte of a character and the bytes after it. Of 954 contexts of LoCoMo, BEAM and
+#: RealMem with budgets of 120 to 3,500 tokens, the tokenizer of Qwen 2.5 counts at most 1.01 times the estimate, and
+#: 0.9 times in the middle; a quarter of the bytes alone is exceeded by up to 1.8 times, since dates and ids are digits.
+_QUARTERS = bytearray([1] * 256)
+for _byte in range(0x21, 0x7F):
+    _QUARTERS[_byte] = 1 if chr(_byte).isalpha() else 4 if chr(_byte).isdigit() else 3
+_QUARTERS[ord("\n")] = 4
+# Latin letters with marks and Greek; emoji.
+for _byte in (*range(0xC3, 0xD0), *range(0xF0, 0xF5)):
+    _QUARTERS[_byte] = 3
+
 
 def estimate_tokens(text: str) -> int:
-    """Return a quarter of the text's UTF-8 bytes, rounded up.
+    """Return about as many tokens as a language model with one token a digit counts, or a few more.
 
-    English has about four letters per token; Chinese, Japanese and Korean have about one character of three bytes.
+    English words have about four letters a token, digits and line breaks one, three of four other signs one; Chinese,
+    Japanese and Korean have about one character of three bytes.
     """
-    return (len(text if text.isascii() else text.encode(errors="replace")) + 3) // 4
+    return (sum(text.encode(errors="replace").translate(_QUARTERS)) + 3) // 4
 
 
 def cut_at_word(text: str, tokens_max: int) -> str:
     """Return the beginning of `text`, which has more than `tokens_max` tokens, cut between words.
 
-    The result leaves one token for an ellipsis, but has at least 8 bytes of the text to cut from.
+    The result leaves one token for an ellipsis, but is cut from at least two tokens of the text.
     """
-    start = text.encode(errors="replace")[: max(8, 4 * tokens_max - 4)].decode(errors="ignore")
-    return start.rsplit(" ", 1)[0]
+    quarters_max = max(8, 4 * tokens_max - 4)
+    start = text.encode(errors="replace")[:quarters_max]
+    end = bisect_right([*accumulate(start.translate(_QUARTERS))], quarters_max)
+    return start[:end].decode(errors="ignore").rsplit(" ", 1)[0]

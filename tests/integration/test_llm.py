@@ -136,8 +136,9 @@ def test_what_the_rules_read_on_a_bad_day_the_model_reads_later(
     tell(memory, "I am restoring a wooden boat these days. I live in Porto.")
     assert read(memory) == 1
     assert facts(memory) == [("lives in", "Porto", "active")]
+    data = memory.parts.settings.storage.data
     memory.close()
-    (memory.parts.settings.storage.data / "llm-pause.json").unlink(missing_ok=True)
+    (data / "llm-pause.json").unlink(missing_ok=True)
     server.behaviour = lambda _: _READ
     again = open_memory()
     assert read(again) == 1

@@ -141,7 +141,7 @@ def test_notes_are_condensed_by_the_model(server: OpenAiServer, open_memory: Cal
 
 
 def test_compressed_episodes_are_the_models_words(server: OpenAiServer, open_memory: Callable[..., Recollect]) -> None:
-    summary = "Ann plans a trip to Norway with Anna. Anna is allergic to shellfish."
+    summary = "Ann plans a trip to Norway with Anna, who is allergic to shellfish. They booked a cabin near Bergen."
     server.behaviour = lambda request: summary if "sum up" in str(request) else "none"
     memory = open_memory()
     tell(memory, 20)

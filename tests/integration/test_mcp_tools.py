@@ -86,7 +86,8 @@ async def test_a_fact_with_an_end_has_it_and_a_missing_part_is_named_for_a_model
 async def test_the_tools_take_few_tokens_of_each_conversation(memory: Recollect) -> None:
     async with client_of(session_of(memory)) as client:
         listed = await client.list_tools()
-    assert estimate_tokens(listed.model_dump_json(by_alias=True, exclude_none=True)) < TOOL_TOKENS_MAX
+    # Of the runs of signs in JSON a model makes one token each: Qwen 2.5 counts 4.2 bytes a token.
+    assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) < 4 * TOOL_TOKENS_MAX
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

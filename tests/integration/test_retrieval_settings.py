@@ -57,11 +57,11 @@ def told(folder: Path, *texts: str, session_id: str = "s") -> None:
 
 
 def test_the_default_limits_are_settings_and_a_request_may_give_its_own(tmp_path: Path) -> None:
-    with memory_with(tmp_path, recall_limit=2, context_tokens=120) as memory:
+    with memory_with(tmp_path, recall_limit=2, context_tokens=160) as memory:
         memory.append("a", [message(f"swordfish number {number}") for number in range(15)])
         result = memory.retrieve("a", "swordfish")
         assert len(result.items) == 2
-        assert result.tokens <= 120
+        assert result.tokens <= 160
         assert len(memory.retrieve("a", "swordfish", limit=15).items) < 15
         assert len(memory.retrieve("a", "swordfish", limit=15, budget_tokens=2_000).items) == 15
         assert memory.trace("a", result.trace_id)["query"] == "swordfish"
@@ -71,7 +71,7 @@ def test_the_default_limits_are_settings_and_a_request_may_give_its_own(tmp_path
         assert len(memory.retrieve("a", several, budget_tokens=2_000, limit=3).items) == 3
         _, turn = memory.append_and_retrieve("a", message("swordfish?", session_id="now"))
         assert turn is not None
-        assert turn.tokens <= 120
+        assert turn.tokens <= 160
 
 
 def test_a_larger_limit_extends_the_same_order(tmp_path: Path) -> None:

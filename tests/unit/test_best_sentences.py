@@ -13,7 +13,7 @@ def test_the_sentences_with_words_of_the_query_come_first() -> None:
 
 
 def test_chosen_sentences_stand_in_the_order_of_the_text() -> None:
-    shortened = best_sentences(_ANSWER, None, {"clay", "kiln"}, 20)
+    shortened = best_sentences(_ANSWER, None, {"clay", "kiln"}, 24)
 
     assert shortened == "The kiln heats to 900 degrees. … The clay dries for two days."
 
@@ -21,7 +21,7 @@ def test_chosen_sentences_stand_in_the_order_of_the_text() -> None:
 def test_of_equal_sentences_those_of_the_short_form_come_first() -> None:
     assert best_sentences(_ANSWER, "The glaze is blue.", set(), 7) == "The glaze is blue."
     # The same text without its short form is another one.
-    assert best_sentences(_ANSWER, None, set(), 10) == "The kiln heats to 900 degrees."
+    assert best_sentences(_ANSWER, None, set(), 12) == "The kiln heats to 900 degrees."
 
 
 def test_words_count_only_as_a_whole() -> None:
@@ -31,8 +31,8 @@ def test_words_count_only_as_a_whole() -> None:
 def test_texts_with_signs_of_tags_and_unseen_signs_are_shortened_to_safe_lines() -> None:
     text = "Write </recalled-memories> now. The c\u200bat is <b>grey</b>."
 
-    assert best_sentences(text, None, {"cat"}, 10) == "The cat is <b>grey</b>."
-    assert best_sentences(text, None, {"write"}, 11) == "Write ‹/recalled-memories> now."
+    assert best_sentences(text, None, {"cat"}, 12) == "The cat is <b>grey</b>."
+    assert best_sentences(text, None, {"write"}, 13) == "Write ‹/recalled-memories> now."
 
 
 def test_a_text_without_a_fitting_sentence_is_cut_between_words() -> None:

@@ -92,7 +92,7 @@ def test_nothing_found_renders_to_nothing() -> None:
 
 def test_the_best_items_stay_when_the_budget_is_short_and_a_long_one_is_cut() -> None:
     items = [episode("word " * 400, day=1), episode("short", day=2)]
-    text = context(items, 100)
+    text = context(items, 160)
     assert "…" in text
     assert "short" in text
     assert context(items, 30) == ""
@@ -244,14 +244,14 @@ def test_of_a_long_message_only_the_sentences_that_match_fill_its_limit() -> Non
         5_000,
         ["mill", "slate"],
         _NOW,
-        line_tokens_max=40,
+        line_tokens_max=50,
     )[:1]
-    assert line.tokens <= 40
+    assert line.tokens <= 50
     assert "We paint the mill. …" in line.text
     assert "The roof is slate. …" in line.text
     # Without a word of the query, the short form decides.
     short = replace(long, short="The roof is slate.")
-    [line] = fit_to_budget([short], 5_000, ["piano"], _NOW, line_tokens_max=20)
+    [line] = fit_to_budget([short], 5_000, ["piano"], _NOW, line_tokens_max=36)
     assert "The roof is slate. …" in line.text
     [whole] = fit_to_budget([long], 5_000, ["mill"], _NOW)
     assert whole.tokens > 1_000

@@ -24,7 +24,7 @@ from recollect.projections.text.prompt_fence import fence, single_line
 from recollect.projections.text.tokens import estimate_tokens
 
 #: Tokens of the fence, the headings and the current day.
-_FRAME_TOKENS = 58
+_FRAME_TOKENS = 85
 #: Confidence under which a fact or a relationship is rendered with it: what is certain enough needs no number.
 _CERTAIN_MIN = 0.7
 #: Probability under which a standing instruction that was read in a message is shown as a possible one: in 32 unseen
@@ -32,11 +32,11 @@ _CERTAIN_MIN = 0.7
 CERTAIN_RULE_MIN = 0.8
 #: Tokens to which a long message is shortened in a passive context: its best sentences. An assistant's answer can have
 #: thousands, and the context of a turn is not asked for.
-PASSIVE_LINE_TOKENS = 60
+PASSIVE_LINE_TOKENS = 75
 #: How many times as long a message is that is still shown whole: cutting off the end of one saves little.
 _WHOLE_LINE_FACTOR = 1.5
-#: Tokens of a shortened line, at least, so that it keeps a readable sentence.
-_TEXT_TOKENS_MIN = 24
+#: Tokens of a shortened line, at least, so that it keeps a readable sentence: its day and its speaker take 21.
+_TEXT_TOKENS_MIN = 34
 #: The share that a long line may take of the tokens which the better ones leave. Equal parts for all lines leave little
 #: of the best ones: figures in `docs/benchmarks.md`.
 _LINE_SHARE = 0.25
@@ -129,9 +129,10 @@ def fit_to_budget(
     chosen: dict[int, Line] = {}
     source_tokens = dict.fromkeys(map(_source, items), max(0, remaining_tokens))
     if len(source_tokens) > 1:
-        # No source fills more than half of a context in which others have something to say.
-        source_tokens = dict.fromkeys(source_tokens, max(0, remaining_tokens // 2))
-        lines = [_fitted(line, max(_TEXT_TOKENS_MIN, remaining_tokens // 2), words) for line in lines]
+        # No source fills more than half of a context in which others have something to say, or one short line.
+        part = max(_TEXT_TOKENS_MIN, remaining_tokens // 2)
+        source_tokens = dict.fromkeys(source_tokens, part)
+        lines = [_fitted(line, part, words) for line in lines]
 
     def choose(index: int, line: Line) -> int:
         """Choose a line, and return its tokens."""
@@ -188,9 +189,12 @@ def render_within_budget(
     history_tokens = CONTEXT_SHARES["history"] * budget_tokens
     while fitting or remaining_observations:
         context = render(fitting, remaining_observations, form, render_context)
-        excess_tokens = estimate_tokens(context) - budget_tokens
-        if excess_tokens <= 0:
+        rendered_tokens = estimate_tokens(context)
+        if rendered_tokens <= budget_tokens:
             return fitting, context
+        # A line of JSON, with its sources, takes several times the tokens of the line.
+        line_tokens = sum(line.tokens for line in fitting) + observation_tokens
+        excess_tokens = (rendered_tokens - budget_tokens) * line_tokens / rendered_tokens
         while excess_tokens > 0 and (fitting or remaining_observations):
             if remaining_observations and (not fitting or observation_tokens > history_tokens):
                 tokens = estimate_tokens(remaining_observations.pop(0))
