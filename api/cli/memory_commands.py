@@ -286,14 +286,18 @@ def _export_events(context: typer.Context, namespace: str | None, output: Path |
             target = sys.stdout.buffer if output is None else open_private(output)
         except OSError as error:
             raise InvalidInput(f"cannot be written: {error.strerror}", field=str(output)) from error
+        written = 0
         with target:
             for name in iter_namespaces(log, namespace):
                 total = log.head(name).version
                 for done, line in enumerate(export_lines(log, name), start=1):
                     target.write(line)
+                    written += 1
                     if done % 1_000 == 0:
                         progress.show(name, done, total)
                 record_command(context, "export", namespace=name, count=total)
+    if output is not None:
+        echo(f"{written} events are in {output}")
 
 
 def _export_files(

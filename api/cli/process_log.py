@@ -113,7 +113,9 @@ class PrivateFormatter(ProcessorFormatter):
     """
 
     def __init__(self, data: Path, *, as_json: bool = False) -> None:
-        self._folders = sorted({str(data), str(data.resolve())} - {"."}, key=len, reverse=True)
+        names = sorted({str(data), str(data.resolve())} - {"."}, key=len, reverse=True)
+        # A relative name, such as `d`, is only a path where no word goes on.
+        self._folder = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, names))})(?![\w.-])")
         renderer = (
             structlog.processors.JSONRenderer(serializer=_json_line)
             if as_json
@@ -135,8 +137,7 @@ class PrivateFormatter(ProcessorFormatter):
 
     def _hidden(self, text: str) -> str:
         text = _CREDENTIALS.sub("…@", text)
-        for folder in self._folders:
-            text = text.replace(folder, "<data>")
+        text = self._folder.sub("<data>", text)
         text = _NAMESPACE_PATH.sub(lambda match: hidden_namespace(unquote(match[0])), text)
         return visible(_NAMESPACE.sub(lambda match: f"namespace {hidden_namespace(match[1])}", text))
 

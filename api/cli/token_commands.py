@@ -48,9 +48,13 @@ def create(
     ] = None,
 ) -> None:
     """Create a token and print it. It is shown this once: the folder keeps its hash."""
-    token, text = _store(context).create(name=name, scopes=scope or ("read", "write"), patterns=namespace, days=days)
+    store = _store(context)
+    is_first = not store.tokens()
+    token, text = store.create(name=name, scopes=scope or ("read", "write"), patterns=namespace, days=days)
     record_command(context, "admin", count=1)
     _print_secret(token.as_json(0), text)
+    if is_first:
+        echo("From now on the server answers no request without a token.", err=True)
 
 
 @app.command("list")
@@ -81,9 +85,14 @@ def rotate(
     ] = 24,
 ) -> None:
     """Give a token a new secret and print it. The old one ends after the overlap."""
+    from recollect.events.envelope import rfc3339  # noqa: PLC0415
+
     token, text = _store(context).rotate(id, overlap_hours=overlap_hours)
     record_command(context, "admin", count=1)
     _print_secret(token.as_json(0), text)
+    for _, end_us in token.digests:
+        if end_us is not None:
+            echo(f"The old secret is accepted until {rfc3339(end_us)}.", err=True)
 
 
 @app.command()

@@ -109,7 +109,9 @@ def _listen(settings: Settings) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise InvalidInput(
-            f"cannot listen on {host}:{port} ({error.strerror}); choose another", field="port"
+            # Python adds the address to the text of the system.
+            f"cannot listen on {host}:{port} ({str(error.strerror).partition(' (')[0]}); choose another",
+            field="port",
         ) from error
 
 

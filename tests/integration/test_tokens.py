@@ -147,11 +147,13 @@ def test_the_commands_create_list_rotate_and_revoke(tmp_path: Path) -> None:
     created = recollect("token", "create", "--name", "bot", "--namespace", "a*", "--days", "30", data=tmp_path)
     text = created.stdout.strip()
     assert "read, write of a*" in created.stderr
+    assert "answers no request without a token" in created.stderr
     assert accepted(TokenStore(tmp_path / "tokens.json"), text)
     [listed] = orjson.loads(recollect("token", "list", "--json", data=tmp_path).stdout)
     assert (listed["name"], listed["state"], listed["namespaces"]) == ("bot", "live", ["a*"])
     rotated = recollect("token", "rotate", listed["id"], "--overlap-hours", "0", data=tmp_path).stdout.strip()
     assert [accepted(TokenStore(tmp_path / "tokens.json"), one) for one in (text, rotated)] == [False, True]
+    assert "The old secret is accepted until" in recollect("token", "rotate", listed["id"], data=tmp_path).stderr
     assert recollect("token", "revoke", listed["id"], data=tmp_path).returncode == 0
     assert "revoked" in recollect("token", "list", data=tmp_path).stdout
     assert recollect("token", "revoke", "nope", data=tmp_path).returncode == 2

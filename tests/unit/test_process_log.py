@@ -95,6 +95,11 @@ def test_the_data_folder_and_passwords_in_addresses_are_not_shown() -> None:
     assert "<data>/log.db" in shown
 
 
+def test_a_short_name_of_the_data_folder_is_hidden_in_paths_alone() -> None:
+    record = logging.LogRecord("a", logging.INFO, __file__, 1, "embedding by default, d/log.db, 'd'", (), None)
+    assert "embedding by default, <data>/log.db, '<data>'" in PrivateFormatter(Path("d")).format(record)
+
+
 @pytest.mark.parametrize(
     "hostile", ["\x1b[31mred", "\x1b]0;title\x07", "\x9b2J", "a\rb", "\u202egnp.exe", "\U000e0041", "\x00", "\u2028x"]
 )
