@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 from recollect.api.importers.import_loader import LoadOptions, load
 from recollect.api.importers.imported_records import Failed, ImportReport, ReadOptions
 from recollect.api.importers.importer import importer_of, recognised
+from recollect.api.importers.returned_documents import returned_documents
 from recollect.api.importers.source_files import open_source
 from recollect.api.settings import Settings
 from recollect.events.backends.log import EventLog
 from recollect.events.backends.open_log import sqlite_path
+from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput
 from recollect.events.integrity.log_identity import open_log_of_folder
 from recollect.events.limits import check_namespace
@@ -57,7 +60,11 @@ def import_path(
         records = importer.read(files, ReadOptions(user=user, namespace=namespace))
         log = _open_log(settings, dry_run=dry_run)
         with closing(log) if log is not None else nullcontext():
-            report = load(log, records, options, settings.privacy, on_progress)
+
+            def returned(namespace: str, documents: Sequence[EventDraft]) -> list[EventDraft]:
+                return [] if log is None else returned_documents(settings.storage.data, log, namespace, name, documents)
+
+            report = load(log, records, options, settings.privacy, on_progress, returned)
     if not report.seen:
         report.fail(Failed(where=str(path), reason=f"holds nothing that {name} would have"))
     return report

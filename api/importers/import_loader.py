@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import orjson
 
 from recollect.api.importers.imported_records import (
     ExactEvent,
@@ -57,11 +59,13 @@ def load(
     options: LoadOptions,
     privacy: PrivacySettings,
     on_progress: OnCount,
+    returned: Callable[[str, Sequence[EventDraft]], Sequence[EventDraft]] = lambda _, __: (),
 ) -> ImportReport:
     """Append the records; the same records again append nothing.
 
     Parameters:
         log: None with `dry_run`, when there is no log yet.
+        returned: returns the documents of a namespace to append again, of those that the log has already.
 
     Raises:
         StorageError: the disk; the batches before it are appended, and the same import again adds the rest.
@@ -71,6 +75,8 @@ def load(
         if not loader.add(record):
             break
     loader.flush()
+    if log is not None and loader.repeated:
+        loader.add_again(returned)
     return loader.report
 
 
@@ -92,6 +98,8 @@ class _Loader:
         self._session: str | None = None
         #: Hashes of what a dry run would have appended, to report repetitions within a file.
         self._seen: dict[int, int] = {}
+        #: Documents of this format that the log has already, by their ids; the last one of an id counts.
+        self.repeated: dict[str, EventDraft] = {}
         self.report = ImportReport(format=options.format, is_dry_run=options.dry_run)
 
     def add(self, record: Record) -> bool:
@@ -129,6 +137,10 @@ class _Loader:
         if not self._batch:
             return
         for event, outcome in self._recorded(self._batch):
+            if event.type == "document.added" and str(event.id).startswith(imported_id(self._options.format, "")):
+                document_id: str = orjson.loads(event.payload)["document_id"]
+                self.repeated.pop(document_id, None)
+                self.repeated |= {document_id: event} if outcome == "duplicate" else {}
             match outcome:
                 case "new":
                     self.report.add(self._namespace, event)
@@ -139,6 +151,13 @@ class _Loader:
         self._batch = []
         self._batch_bytes = 0
         self._on_progress(self.report.seen)
+
+    def add_again(self, returned: Callable[[str, Sequence[EventDraft]], Sequence[EventDraft]]) -> None:
+        """Append those of the repeated documents that an import of another text has replaced."""
+        for document in returned(self._namespace, [*self.repeated.values()]):
+            self.report.duplicates -= 1
+            self._append(self._namespace, with_quarantine([document], imported=True))
+        self.flush()
 
     def _append(self, namespace: str, drafts: list[EventDraft]) -> None:
         """Add the drafts of one item to the batch."""
