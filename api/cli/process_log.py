@@ -104,6 +104,12 @@ class WaitingLines(QueueHandler):
         return False
 
 
+def _folder_pattern(data: Path) -> re.Pattern[str]:
+    """Return the pattern of the names of a data folder: one such as `d` is its name only where no word goes on."""
+    names = sorted({str(data), str(data.resolve())} - {"."}, key=len, reverse=True)
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
+
+
 class PrivateFormatter(ProcessorFormatter):
     """Formats a record without secrets and texts of users.
 
@@ -113,9 +119,7 @@ class PrivateFormatter(ProcessorFormatter):
     """
 
     def __init__(self, data: Path, *, as_json: bool = False) -> None:
-        names = sorted({str(data), str(data.resolve())} - {"."}, key=len, reverse=True)
-        # A relative name, such as `d`, is only a path where no word goes on.
-        self._folder = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, names))})(?![\w.-])")
+        self._folder = _folder_pattern(data)
         renderer = (
             structlog.processors.JSONRenderer(serializer=_json_line)
             if as_json

@@ -66,7 +66,16 @@ _TRIES = 5
 #: Functions that make patterns while a program runs, of escaped text: names in a query or of an export, speakers of a
 #: benchmark; and the one that makes those of `rules.toml`, which are tried.
 #: `_before`, `_after` and `_rule` make those of a constant of their module.
-_MADE_LATER = {"remove_names", "_rename_speakers", "_compiled", "_before", "_after", "_names_pattern", "_rule"}
+_MADE_LATER = {
+    "remove_names",
+    "_rename_speakers",
+    "_compiled",
+    "_before",
+    "_after",
+    "_names_pattern",
+    "_folder_pattern",
+    "_rule",
+}
 
 
 def _modules() -> Iterator[ModuleInfo]:

@@ -88,7 +88,7 @@ def test_the_messages_of_queues_are_shown_without_their_namespaces() -> None:
 
 
 def test_the_data_folder_and_passwords_in_addresses_are_not_shown() -> None:
-    shown = logged("%s", OSError("/var/lib/memory/log.db: postgresql://ann:secret@db/x and amqp://:pw@host"))
+    shown = logged("%s", OSError("sqlite:////var/lib/memory/log.db: postgresql://ann:secret@db/x and amqp://:pw@host"))
     assert "/var/lib" not in shown
     assert "secret" not in shown
     assert "pw" not in shown
