@@ -17,7 +17,7 @@ from recollect.api.cli.session import no_namespace, open_cli_log, record_command
 from recollect.api.cli.terminal import echo
 
 if TYPE_CHECKING:
-    from recollect.api.operations.projection_diff import RowDifference
+    from recollect.projections.schema.row_differences import RowDifference
 
 #: Characters of a value in a line.
 _VALUE_CHARS_MAX = 60

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from support.events import PAYLOADS, histories, message_draft
 from support.read_models import connection_of
 
-from recollect.api.operations.projection_diff import row_differences
 from recollect.events import upcast
 from recollect.events.backends.log import each_head
 from recollect.events.backends.sqlite_log import SqliteLog
@@ -28,6 +27,7 @@ from recollect.events.storage.database import connect
 from recollect.events.validation import draft
 from recollect.projections.read_models.layout import generation_path, generations, namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.schema.row_differences import row_differences
 from recollect.projections.schema.schema import SCHEMA_VERSION
 
 RELEASED = Path(__file__).parent.parent / "released"
