@@ -155,6 +155,8 @@ class NamespaceSearch:
         """Return the messages with content in their final order, each after the message that ended it."""
         if context.request.gate:
             items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
+        if context.request.mode == "passive":
+            items = [item for item in items if not _is_repeated(item.text, context.query.question)]
         if self._reranker is not None and items:
             items = self._reranker.rerank(context.query.question, items, context.budget)
         return with_later(context, items, ranked)
@@ -214,6 +216,11 @@ def _passes_gate(context: SearchContext, ranked: RankedEpisodes | None, groundin
         answer_min = ANSWER_MIN if semantic else KEYWORD_ANSWER_MIN
         answer_min = answer_min if _may_need_memory(query) else DOUBTFUL_ANSWER_MIN
     return grounding >= answer_min
+
+
+def _is_repeated(text: str, turn: str) -> bool:
+    """Return whether a message has the words of a turn: who says the same again learns nothing from it."""
+    return len(text) <= 2 * len(turn) and bool(words := folded_words(turn)) and folded_words(text) == words
 
 
 def _may_need_memory(query: Query) -> bool:

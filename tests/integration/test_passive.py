@@ -158,6 +158,14 @@ def test_the_same_message_again_is_a_duplicate_and_still_answered(memory: Recoll
 # -- what sets it off -------------------------------------------------------------------------------------------------
 
 
+def test_a_question_that_was_asked_before_is_no_memory_for_the_same_question(memory: Recollect, turn: Turn) -> None:
+    asked = message("Where is the red sofa from?", id="asked", session_id="old")
+    memory.append("a", [asked, message("the red sofa is from Porto", id="sofa", session_id="old")])
+    assert [item.id for item in turn("where is the RED sofa from").items] == ["sofa"]
+    found = memory.retrieve("a", "Where is the red sofa from?").items
+    assert "asked" in {source for item in found for source in item.source_events}
+
+
 def test_a_session_begins_with_what_the_last_sessions_were_about(memory: Recollect, turn: Turn) -> None:
     for number in range(5):
         session = f"s{number}"
