@@ -8,6 +8,7 @@ time, and the imports are in memory once.
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -81,6 +82,8 @@ class ProcessSupervisor:
         """
         # Threads of one inference: the processes answer at once, and more threads than processors slow all of them.
         os.environ.setdefault("OMP_NUM_THREADS", str(max(1, available_processors() // self.shared.table.servers)))
+        # Garbage collection writes into every object that it looks at, and so would copy the pages that all share.
+        gc.freeze()
         with _signals() as stopped:
             try:
                 if self._start(stopped):
