@@ -22,12 +22,14 @@ import import_bench
 import ingest_bench
 import many_bench
 import nightly_bench
+import paths_bench
 import postgres_bench
 import projection_bench
 import replay_bench
 import retrieve_bench
 
 PARTS: dict[str, Callable[[Path], None]] = {
+    "paths": paths_bench.run,
     "append": append_bench.run,
     "postgres": postgres_bench.run,
     "extract": extract_bench.run,
