@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import texts
 from table import heading
@@ -70,7 +70,7 @@ def _costly_lines(path: MeasuredPath) -> str:
     work = path.prepare("profiled")
     profile = cProfile.Profile()
     profile.runcall(work)
-    rows: dict[tuple[str, int, str], Any] = pstats.Stats(profile).stats  # pyright: ignore[reportAttributeAccessIssue]
+    rows = cast("dict[tuple[str, int, str], tuple[Any, ...]]", vars(pstats.Stats(profile))["stats"])
     total = sum(row[2] for row in rows.values()) or 1.0
     most = sorted(rows.items(), key=lambda item: -item[1][2])[:LINES]
     return ", ".join(f"{_place(*place)} {row[2] / total:.0%}" for place, row in most)
