@@ -47,7 +47,7 @@ class ComposeCluster:
         self.sources = dict(sources or {})
         services: dict[str, dict[str, Any]] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
         self.services = {name: service for name, service in services.items() if service["image"] == "recollect"}
-        self.ports = {name: _free_port() for name in (*self.services, "proxy")}
+        self.ports = {name: free_port() for name in (*self.services, "proxy")}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.token = ""
 
@@ -138,6 +138,6 @@ class ComposeCluster:
         return [program, "-f", str(DEPLOY / "proxy" / "haproxy.cfg")]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return listener.getsockname()[1]
