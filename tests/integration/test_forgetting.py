@@ -387,16 +387,16 @@ def test_a_name_and_a_thing_are_not_all_that_was_said_of_the_person(tmp_path: Pa
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("request_", "forgotten"),
+    ("request_", "forgotten", "asked_back"),
     [
-        ("lose what I earn", "72,000"),
-        ("That nut thing can go, please.", "peanut"),
-        ("I'd rather you didn't hold on to where I live.", "Mill Lane"),
-        ("I always forget where I live.", None),
-        ("Delete the part about Bob's house.", None),
+        ("lose what I earn", "72,000", ""),
+        ("That nut thing can go, please.", "peanut", ""),
+        ("I'd rather you didn't hold on to where I live.", None, "Mill Lane"),
+        ("I always forget where I live.", None, ""),
+        ("Delete the part about Bob's house.", None, ""),
     ],
 )
-def test_other_words_name_what_was_said_by_its_meaning(tmp_path: Path, request_: str, forgotten: str | None) -> None:
+def test_other_words_name_what_was_said(tmp_path: Path, request_: str, forgotten: str | None, asked_back: str) -> None:
     said_before = {"72,000": "They pay me 72,000 now.", "peanut": "One peanut and my throat closes."}
     said_before |= {"Mill Lane": "We moved to 4 Mill Lane in May.", "bees": "The bees are early this year."}
     with Recollect(settings=load_settings(data=tmp_path), workers=False) as memory:
@@ -405,9 +405,12 @@ def test_other_words_name_what_was_said_by_its_meaning(tmp_path: Path, request_:
         )
         memory.parts.vectors.embedder.start()
         assert memory.parts.vectors.embedder.wait_ready(60)
-        turn(memory, request_)
+        # While the encoder loads, the request is left to a worker, and there is none here.
+        assert encoders_of(memory.parts.vectors.embedder, 60) is not None
+        result = turn(memory, request_)
         everything = shown(memory)
     assert [value for value in said_before if value not in everything] == [forgotten] * (forgotten is not None)
+    assert asked_back in str(result.forget_candidates[:1])
 
 
 def test_a_request_is_never_shown_and_the_rest_of_its_message_stays(memory: Recollect) -> None:
