@@ -1,4 +1,4 @@
-"""`python ops/supply`: what Recollect is installed from, its licences, and whether it is the same for everybody.
+"""`python ops/supply`: locks, checks and lists what Recollect is installed from.
 
     lock [--upgrade]  write the lock files again, after a change of pyproject.toml or to take newer releases
     wheels            fail if a locked release is not a wheel on a machine that the lock is for

@@ -87,7 +87,7 @@ def _without_wheel(uv: str, path: Path, platform: str, python: str) -> list[str]
             _compile(uv, lines, arguments)
         except ValueError as refusal:
             found = _WITHOUT_WHEEL.search(str(refusal))
-            if found is None:
+            if found is None or found[1] in missing:
                 raise
             missing.append(found[1])
         else:
