@@ -138,7 +138,9 @@ def declare_actors(
         # The next batch is sent before this one is processed: all workers share the run, and the queue stays short.
         if batch.last is not None:
             actors.run.send(job, scheduled_at_us, batch.last)
-        if batch.due and not run_store.has_batch(job, scheduled_at_us, after):
+        # A batch that was begun before, by a worker that was killed or by a message that came twice, has only the
+        # namespaces that are not recorded as finished.
+        if batch.due:
             states: list[Finished] = []
             try:
                 for outcome in _outcomes(context, night, job, batch.due, scheduled_at_us):
@@ -149,7 +151,6 @@ def declare_actors(
                 raise _Stopping(str(error)) from error
             finally:
                 run_store.record_finished(job, states)
-            run_store.finish_batch(job, scheduled_at_us, after)
         if batch.last is None:
             run_store.end(job, scheduled_at_us, now_us())
 

@@ -24,7 +24,7 @@ from recollect.jobs.queue.run_store import (
 )
 
 _PREFIX = "recollect:records"
-#: Keys of runs and batches expire after this time: longer than the month that the SQLite store holds.
+#: Keys of runs expire after this time: longer than the month that the SQLite store holds.
 _RUN_TTL_SECONDS = 40 * 86_400
 #: A message is dropped after a day; a week covers its retries.
 _ATTEMPTS_TTL_SECONDS = 7 * 86_400
@@ -74,18 +74,6 @@ class RedisRunStore:
                 pipe.hincrby(key, "errors", 1)
                 pipe.hset(key, "error", error)
             pipe.execute()
-
-    def finish_batch(self, job: str, scheduled_at_us: int, after: str) -> None:
-        """See `RunStore.finish_batch`."""
-        key = f"{_run_key(job, scheduled_at_us)}:pages"
-        with self._client.pipeline() as pipe:
-            pipe.sadd(key, after)
-            pipe.expire(key, _RUN_TTL_SECONDS)
-            pipe.execute()
-
-    def has_batch(self, job: str, scheduled_at_us: int, after: str) -> bool:
-        """See `RunStore.has_batch`."""
-        return bool(self._client.sismember(f"{_run_key(job, scheduled_at_us)}:pages", after))
 
     def record_finished(self, job: str, finished: Sequence[Finished]) -> None:
         """See `RunStore.record_finished`."""
@@ -166,6 +154,7 @@ class RedisRunStore:
     def _run_keys(self) -> list[bytes]:
         """Return the keys of all runs that are stored."""
         keys: list[bytes] = list(self._client.scan_iter(f"{_PREFIX}:run:*", count=1_000))
+        # Earlier releases stored the finished batches of a run under such keys.
         return [key for key in keys if not key.endswith(b":pages")]
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:

@@ -117,14 +117,6 @@ class RunStore(CursorStore, Protocol):
         """Count one processed namespace of a run, with its appended events or its error."""
         ...
 
-    def finish_batch(self, job: str, scheduled_at_us: int, after: str) -> None:
-        """Record that the batch of namespaces after `after` was processed."""
-        ...
-
-    def has_batch(self, job: str, scheduled_at_us: int, after: str) -> bool:
-        """Return whether the batch of namespaces after `after` was already processed."""
-        ...
-
     def record_finished(self, job: str, finished: Sequence[Finished]) -> None:
         """Record the state of namespaces in which a scheduled job had nothing left to do."""
         ...

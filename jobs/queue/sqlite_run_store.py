@@ -57,7 +57,6 @@ _NOTE_READ = (
 )
 _CURSOR_COLUMNS = "position, erasure_version, failures, retry_at_us, hash"
 _SET_CURSOR = f"INSERT OR REPLACE INTO cursors (name, namespace_key, {_CURSOR_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_DELETE_OLD_BATCHES = "DELETE FROM pages WHERE job = ?1 AND slot_us NOT IN (SELECT slot_us FROM runs WHERE job = ?1)"
 
 _RECORD_FINISHED = "INSERT OR REPLACE INTO finished (job, namespace_key, version, basis, due_us) VALUES (?, ?, ?, ?, ?)"
 _FINISHED = "SELECT namespace_key, version, basis, due_us FROM finished WHERE job = ? AND namespace_key IN ({})"
@@ -118,7 +117,6 @@ class SqliteRunStore:
             claimed = self._connection.changes() > 0
             if claimed:
                 self._connection.execute(_DELETE_OLD_RUNS, (job, _RUNS_MAX))
-                self._connection.execute(_DELETE_OLD_BATCHES, (job,))
             return claimed
 
     def record_progress(
@@ -134,18 +132,6 @@ class SqliteRunStore:
             error,
             job,
             scheduled_at_us,
-        )
-
-    def finish_batch(self, job: str, scheduled_at_us: int, after: str) -> None:
-        """See `RunStore.finish_batch`."""
-        self._execute("INSERT OR IGNORE INTO pages (job, slot_us, after) VALUES (?, ?, ?)", job, scheduled_at_us, after)
-
-    def has_batch(self, job: str, scheduled_at_us: int, after: str) -> bool:
-        """See `RunStore.has_batch`."""
-        return bool(
-            self._execute(
-                "SELECT 1 FROM pages WHERE job = ? AND slot_us = ? AND after = ?", job, scheduled_at_us, after
-            )
         )
 
     def record_finished(self, job: str, finished: Sequence[Finished]) -> None:

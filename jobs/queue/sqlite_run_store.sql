@@ -1,6 +1,5 @@
 -- State of the jobs of one machine that must survive a restart. If this file is lost, no memory is lost: every job can run
--- again. A `slot` is the time at which a run is due; a row of `pages` is a finished batch of namespaces, named by the
--- namespace before it; `beats` holds the heartbeats.
+-- again. A `slot` is the time at which a run is due; `beats` holds the heartbeats.
 CREATE TABLE IF NOT EXISTS runs (
     job        TEXT    NOT NULL,
     slot_us    INTEGER NOT NULL,
@@ -12,12 +11,6 @@ CREATE TABLE IF NOT EXISTS runs (
     errors     INTEGER NOT NULL,
     error      TEXT,
     PRIMARY KEY (job, slot_us)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS pages (
-    job     TEXT    NOT NULL,
-    slot_us INTEGER NOT NULL,
-    after   TEXT    NOT NULL,
-    PRIMARY KEY (job, slot_us, after)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS attempts (
     message_id TEXT    PRIMARY KEY,

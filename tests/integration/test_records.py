@@ -79,13 +79,6 @@ def test_the_last_run_of_every_job_is_told(records: RunStore) -> None:
     assert (run.namespaces, run.events, run.errors, run.error) == (2, 3, 1, "a: the disk is full")
 
 
-def test_pages_are_remembered_by_slot(records: RunStore) -> None:
-    records.finish_batch("compact", 100, "n20")
-    assert records.has_batch("compact", 100, "n20")
-    assert not records.has_batch("compact", 100, "")
-    assert not records.has_batch("compact", 200, "n20")
-
-
 def test_attempts_are_counted_until_the_work_is_done(records: RunStore) -> None:
     assert [records.add_attempt("m"), records.add_attempt("m"), records.add_attempt("other")] == [1, 2, 1]
     records.clear_attempts("m")

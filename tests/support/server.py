@@ -80,7 +80,7 @@ def command(*arguments: str, data: Path, stdout: int) -> Generator[ForkedCommand
     """Start the command line in a process of its own, and end it at the end whatever happens."""
     environment = PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": "none"}
     process = ForkedCommand(
-        _shims(), ["--data", str(data), *arguments], environment=environment, stdout=stdout, stderr=2
+        shims(), ["--data", str(data), *arguments], environment=environment, stdout=stdout, stderr=2
     )
     with closing(process):
         yield process
@@ -102,7 +102,7 @@ def serving(
     reading, writing = os.pipe()
     with os.fdopen(reading, encoding="utf-8") as stdout:
         process = ForkedCommand(
-            _shims(),
+            shims(),
             ["--data", str(data), "serve", "--port", "0", *arguments],
             environment=PATIENT | os.environ | {"RECOLLECT_EMBEDDING_MODEL": model} | dict(environment or {}),
             stdout=writing,
@@ -118,7 +118,7 @@ def serving(
 
 
 @cache
-def _shims() -> Path:
+def shims() -> Path:
     """Start the command server of this test process, which lives as long, and return the folder of its shims."""
     stack = ExitStack()
     atexit.register(stack.close)
