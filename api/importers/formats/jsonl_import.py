@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any, cast
 
 from recollect.api.importers.batches import ImportResult, append_all
@@ -46,11 +48,12 @@ def import_jsonl(
 
 
 def _events(lines: Iterable[bytes], namespace: str | None) -> Iterator[tuple[str, EventDraft]]:
+    versions = _Versions()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            yield _event(line, namespace)
+            yield _read_event(json_object(line), namespace, versions)
         except InvalidInput as error:
             raise InvalidInput(
                 f"{error}. The lines before it are imported; correct it and import the file again, which adds only the "
@@ -59,21 +62,18 @@ def _events(lines: Iterable[bytes], namespace: str | None) -> Iterator[tuple[str
             ) from error
 
 
-def _event(line: bytes, namespace: str | None) -> tuple[str, EventDraft]:
-    return _read_event(json_object(line), namespace)
-
-
-def _read_event(fields: dict[str, Any], namespace: str | None) -> tuple[str, EventDraft]:
+def _read_event(fields: dict[str, Any], namespace: str | None, versions: _Versions) -> tuple[str, EventDraft]:
     """Return the namespace and the event of a line.
 
     Parameters:
         namespace: the namespace of all lines; None takes each line's own.
+        versions: the exported versions of the lines before.
 
     Raises:
         InvalidInput: the line is not an event, or has no namespace.
     """
     line_namespace = fields.pop("namespace", None)
-    _drop_invalid_through(fields)
+    versions.renumber(str(line_namespace), fields)
     for name in _ASSIGNED_BY_LOG:
         fields.pop(name, None)
     if namespace is None:
@@ -83,21 +83,55 @@ def _read_event(fields: dict[str, Any], namespace: str | None) -> tuple[str, Eve
     return namespace or str(line_namespace), draft(fields)
 
 
-def _drop_invalid_through(fields: dict[str, Any]) -> None:
-    """Remove a `through` beyond the event's exported version: this version refuses it, older ones recorded it."""
-    payload, version = fields.get("payload"), fields.get("version")
-    if isinstance(payload, dict) and isinstance(version, int):
+class _Versions:
+    """The versions of exported events, which an import numbers again: an export has no erased events."""
+
+    def __init__(self) -> None:
+        #: By the exported namespace, ranges without a gap: the first and the last version, and the events before it.
+        self._ranges: dict[str, list[list[int]]] = {}
+
+    def renumber(self, namespace: str, fields: dict[str, Any]) -> None:
+        """Add an event, and set the versions that its payload names to those which an empty namespace will have.
+
+        A `through` beyond the event's exported version is removed: this version refuses it, older ones recorded it.
+        """
+        payload, version = fields.get("payload"), fields.get("version")
+        if not isinstance(payload, dict) or not isinstance(version, int):
+            return
+        self._add(namespace, version)
         values = cast(dict[str, Any], payload)
-        through = values.get("through")
-        if isinstance(through, int) and through > version:
-            del values["through"]
+        for name in ("through", "llm_through"):
+            through = values.get(name)
+            if isinstance(through, int):
+                values[name] = self._new_version(namespace, through)
+                if through > version:
+                    del values[name]
+
+    def _add(self, namespace: str, version: int) -> None:
+        ranges = self._ranges.setdefault(namespace, [])
+        if ranges and version == ranges[-1][1] + 1:
+            ranges[-1][1] = version
+        elif not ranges or version > ranges[-1][1]:
+            first, last, before = ranges[-1] if ranges else (1, 0, 0)
+            ranges.append([version, version, before + last - first + 1])
+
+    def _new_version(self, namespace: str, version: int) -> int:
+        """Return the number of events up to an exported version; at least 1, the first version that there is."""
+        ranges = self._ranges[namespace]
+        following = bisect_right(ranges, version, key=itemgetter(0))
+        if not following:
+            return 1
+        first, last, before = ranges[following - 1]
+        return before + min(version, last) - first + 1
 
 
 def _read(files: SourceFiles, options: ReadOptions) -> Iterator[Record]:
     """Yield the events of an export of Recollect, or of lines in the form of the HTTP route."""
 
+    versions = _Versions()
+
     def event(fields: dict[str, Any], name: str) -> Record:
-        namespace, event = _read_event(fields, options.namespace)
+        namespace, event = _read_event(fields, options.namespace, versions)
         return ExactEvent(namespace=namespace, draft=event, where=f"{name}, event {event.id or event.type}")
 
     for name in files.names:

@@ -100,3 +100,25 @@ def test_real_conversations_are_imported_under_their_own_ids(log: SqliteLog) -> 
     assert head.version == imported.added > 100
     sample = path.stem.removeprefix("locomo-")
     assert all(event.id.startswith(f"{sample}:D") for event in log.read(head.namespace))
+
+
+def test_an_export_without_erased_events_is_imported_and_what_was_read_stays_read(log: SqliteLog) -> None:
+    def line(version: int, **fields: Any) -> bytes:
+        return orjson.dumps({"namespace": "a", "version": version} | fields)
+
+    def extraction(version: int, through: int) -> bytes:
+        payload = {"source_events": ["m4"], "through": through, "llm_through": through, "extractor": "rules"}
+        return line(version, type="facts.extracted", id=f"x{version}", payload=payload)
+
+    # The versions 1 to 3, 5 and 8 were erased.
+    lines = [
+        line(4, **message("I live in Porto", id="m4")),
+        extraction(6, through=2),
+        line(7, **message("My dog is called Rex", id="m7")),
+        extraction(9, through=5),
+        extraction(10, through=8),
+        extraction(11, through=7),
+    ]
+    assert import_jsonl(log, lines, namespace="b", on_progress=quiet).added == 6
+    read = [event.data() for event in log.read("b") if event.type == "facts.extracted"]
+    assert [(payload["through"], payload["llm_through"]) for payload in read] == [(1, 1), (1, 1), (3, 3), (3, 3)]
