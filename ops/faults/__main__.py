@@ -5,8 +5,11 @@
                                                  lost, no effect is doubled, read models equal a replay
     python ops/faults linearizable --minutes 2   the log in PostgreSQL while its server is paused, killed and
                                                  restarted: appends and reads must be linearizable
+    python ops/faults soak --minutes 90          a server of two processes and its bots through nights of a fast clock,
+                                                 erasures, imports, changes of the model, kills: memory and files are
+                                                 flat, nothing is lost, nothing erased comes back
 
-The exit code is 1 when something is lost, doubled, out of order, or hangs.
+The exit code is 1 when something is lost, doubled, out of order, hangs, or grows.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import sys
 
 from log_run import run_linearizable
 from node_run import run_nodes
+from soak_run import run_soak
 
 
 def main() -> int:
@@ -27,9 +31,12 @@ def main() -> int:
     log = kinds.add_parser("linearizable", help="appends to PostgreSQL are linearizable")
     log.add_argument("--minutes", type=float, default=2)
     log.add_argument("--seed", type=int, default=1)
+    soak = kinds.add_parser("soak", help="a server and its bots for a long time")
+    soak.add_argument("--minutes", type=float, default=90)
+    soak.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    run = run_nodes if options.kind == "nodes" else run_linearizable
-    return 0 if run(60 * options.minutes, options.seed) else 1
+    runs = {"nodes": run_nodes, "linearizable": run_linearizable, "soak": run_soak}
+    return 0 if runs[options.kind](60 * options.minutes, options.seed) else 1
 
 
 if __name__ == "__main__":

@@ -102,6 +102,11 @@ class Part:
             self.kill()
             return None
 
+    @property
+    def pid(self) -> int:
+        """Return the id of the process; 0 before its first start."""
+        return 0 if self._process is None else self._process.pid
+
     def is_alive(self) -> bool:
         """Return whether the process runs."""
         return self._process is not None and self._process.poll() is None

@@ -12,7 +12,7 @@ FAULTS = Path(__file__).parents[2] / "ops" / "faults"
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kind", "minutes"), [("linearizable", "0.3"), ("nodes", "0.4")])
+@pytest.mark.parametrize(("kind", "minutes"), [("linearizable", "0.3"), ("nodes", "0.4"), ("soak", "0.6")])
 def test_nothing_acknowledged_is_lost_or_doubled_while_parts_fail(kind: str, minutes: str) -> None:
     command = [sys.executable, str(FAULTS), kind, "--minutes", minutes]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
