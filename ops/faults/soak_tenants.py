@@ -90,7 +90,8 @@ class Server:
     """
 
     def __init__(self, base: str, ledger: Ledger, expects_restarts: Callable[[], bool]) -> None:
-        self._http = httpx.Client(base_url=base, timeout=60.0)
+        # The server closes a connection after 5 idle seconds, which a request could meet.
+        self._http = httpx.Client(base_url=base, timeout=60.0, limits=httpx.Limits(keepalive_expiry=2.0))
         self._ledger = ledger
         self._expects_restarts = expects_restarts
 
