@@ -52,8 +52,6 @@ _logger = logging.getLogger(__name__)
 #: Bytes of vectors in private memory, over all namespaces; the least recently used index is dropped first: 1.3 million
 #: vectors of 384 dimensions, a byte each.
 _INDEX_BYTES_MAX = 512 << 20
-#: Namespaces whose files of vectors are open at once.
-_OPEN_MAX = 64
 #: Namespaces whose paths are cached.
 _PATHS_MAX = 4_096
 
@@ -107,7 +105,9 @@ class Vectors:
         self._read_models = read_models
         self.embedder = embedder
         self._source = EmbeddingSource(data, embedder, read_models.log, shared)
-        self._stores: OpenFiles[VectorStore] = OpenFiles(_OPEN_MAX, lease=read_models.disk_limit.in_use)
+        self._stores: OpenFiles[VectorStore] = OpenFiles(
+            read_models.open_files_max, lease=read_models.disk_limit.in_use
+        )
         # One thread embeds at a time: two would only share the processor. Namespaces take turns after each batch.
         self._embed_lock = FairLock()
         self._closed = False

@@ -89,6 +89,8 @@ class ReadModels:
         self._far_behind_events = far_behind_events
         #: Removes read models and vectors that were not used lately.
         self.disk_limit = DiskLimit(data, log, disk_bytes_max)
+        #: Namespaces whose files stay open; the same holds for their vectors.
+        self.open_files_max = open_files_max
         #: The open files of the live generations.
         self.live = LiveFiles(data, log, self.disk_limit, open_files_max=open_files_max)
         self._replays = Replays(data, log, self.live, batch_events=replay_batch_events)

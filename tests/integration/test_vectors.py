@@ -56,6 +56,17 @@ def nearest(models: ReadModels, vectors: Vectors, embedder: Embedder, query: str
     return [int(versions[place]) for place in np.argsort(-cosines, kind="stable")[:3]]
 
 
+def test_as_many_files_of_vectors_stay_open_as_of_read_models(log: SqliteLog, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        models = stack.enter_context(closing(ReadModels(tmp_path, log, open_files_max=2)))
+        vectors = stack.enter_context(closing(Vectors(tmp_path, models, HashingEmbedder())))
+        for name in "abcd":
+            log.append(name, drafts([message("red apples")]))
+            models.catch_up(name)
+            assert vectors.embed_new(name) == 1
+        assert (models.live.count, vectors.open_count) == (2, 2)
+
+
 def test_what_is_embedded_is_found_and_counted(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
     embedder = HashingEmbedder()
     vectors = open_vectors(embedder)
