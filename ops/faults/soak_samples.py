@@ -12,8 +12,8 @@ import httpx
 
 _MIB = 1 << 20
 _PROC = Path("/proc")
-#: Growth from the first third of the samples without kills to the last one, over which something is not flat: a
-#: fraction, and a number, both of which must be exceeded.
+#: Growth from the second third of the samples without kills to the last one, over which something is not flat: a
+#: fraction, and a number, both of which must be exceeded. In the first third the caches are filled.
 _GROWTH = {
     "pss_mib": (0.10, 24.0),
     "files_open": (0.10, 16.0),
@@ -128,13 +128,13 @@ def _kind(file: Path, data: Path) -> str:
 
 
 def growths(calm: Sequence[Sample]) -> list[str]:
-    """Return what grew from the first third of the samples to the last one."""
+    """Return what grew from the second third of the samples to the last one."""
     third = len(calm) // 3
     if third < 3:
         return []
     grown: list[str] = []
     for name, (fraction, number) in _GROWTH.items():
-        before, after = (median(float(getattr(it, name)) for it in part) for part in (calm[:third], calm[-third:]))
+        before, after = (median(float(getattr(it, name)) for it in part) for part in (calm[third:-third], calm[-third:]))
         if after - before > max(number, fraction * before):
             grown.append(f"{name} grew from {before:.1f} to {after:.1f} without kills")
     return grown
