@@ -134,7 +134,8 @@ def growths(calm: Sequence[Sample]) -> list[str]:
         return []
     grown: list[str] = []
     for name, (fraction, number) in _GROWTH.items():
-        before, after = (median(float(getattr(it, name)) for it in part) for part in (calm[third:-third], calm[-third:]))
+        parts = calm[third:-third], calm[-third:]
+        before, after = (median(float(getattr(it, name)) for it in part) for part in parts)
         if after - before > max(number, fraction * before):
             grown.append(f"{name} grew from {before:.1f} to {after:.1f} without kills")
     return grown
