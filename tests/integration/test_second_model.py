@@ -54,7 +54,10 @@ _GENERAL = (
 
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory, static_model: str) -> Iterator[Recollect]:
-    one = load_settings(data=tmp_path_factory.mktemp("second"), embedding_model=static_model)
+    # On a busy machine, the vectors of a query may miss the budget of a bot.
+    one = load_settings(
+        data=tmp_path_factory.mktemp("second"), embedding_model=static_model, retrieval_budget_ms=10_000
+    )
     with Recollect(settings=one, workers=False) as memory:
         memory.append(
             "ann",
