@@ -112,8 +112,8 @@ def jobs(context: typer.Context) -> None:
     )
     echo(f"{least}{lag['namespaces_behind']} of {state.scan.compared} namespaces have a backlog")
     for parked in failures["parked"]:
-        event = f"version {parked['version']} ({parked['type']}, {parked['event_id']})"
-        echo(f"parked {parked['namespace']}: {event}: {parked['error']}")
+        event = f" ({parked['type']}, {parked['event_id']})" if parked["type"] else ""
+        echo(f"parked {parked['namespace']}: version {parked['version']}{event}: {parked['error']}")
     for letter in state.dead_letters:
         last = letter.error.strip().splitlines()[-1]
         echo(f"dead letter {letter.id}: {letter.actor}{letter.arguments}, {rfc3339(letter.failed_at_us)}: {last}")

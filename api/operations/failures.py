@@ -8,7 +8,7 @@ from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.operations.background_state import BackgroundState
 from recollect.api.operations.dead_letters import list_dead_letters
 from recollect.events.envelope import now_us, rfc3339
-from recollect.events.errors import NotFound
+from recollect.events.errors import LogRewound, NotFound
 from recollect.events.limits import check_namespace
 from recollect.events.validation import draft
 from recollect.jobs.queue.backlog import backlog_report
@@ -16,6 +16,7 @@ from recollect.projections.projector.skipped_events import SKIPPED, skip_id
 
 #: Namespaces in each part of the report.
 _ITEMS_MAX = 200
+_NO_EVENT = {"event_id": None, "type": None, "recorded_at": None}
 
 
 def list_failures(parts: MemoryParts, state: BackgroundState) -> dict[str, Any]:
@@ -74,7 +75,11 @@ def _require_parked(parts: MemoryParts, namespace: str) -> dict[str, Any]:
 
 def _parked(parts: MemoryParts, namespace: str) -> dict[str, Any] | None:
     """Return the event at which a namespace is parked, without its text; None when it is not."""
-    parked = parts.read_models.progress(namespace).parked
+    try:
+        parked = parts.read_models.progress(namespace).parked
+    except LogRewound as error:
+        # The log does not have the event, or another one in its place.
+        return {"namespace": namespace, "version": error.version, "error": str(error)} | _NO_EVENT
     if parked is None:
         return None
     [event] = parts.log.read(namespace, after=parked.version - 1, limit=1)

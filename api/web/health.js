@@ -77,7 +77,7 @@ async function showFailures(element, refresh) {
   replace(element, h("h3", {}, `Failures: ${parked.length + letters.length}`),
     parked.length || letters.length ? null : h("p", { class: "hint" }, "None: no event and no background work has failed at every attempt."),
     h("ul", {}, parked.map((item) => h("li", {}, quoted(item.namespace), ` is parked at version ${item.version}: `, quoted(item.error),
-      h("p", { class: "hint" }, `${item.type} ${item.event_id}, recorded `, time(item.recorded_at)), actions(item)))),
+      item.type ? [h("p", { class: "hint" }, `${item.type} ${item.event_id}, recorded `, time(item.recorded_at)), actions(item)] : null))),
     letters.length ? [button("Requeue all", () => requeue("/v1/dead-letters/requeue")),
       table(["Dead letter", "Failed", "Error", ""], letters.map((letter) => [
         quoted(`${letter.actor} ${letter.arguments.join(" ")}`), time(letter.failed_at), quoted(letter.error),

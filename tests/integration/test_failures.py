@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 from support.access import Application, application, headers
+from support.command_line import recollect
 from support.events import message
 from support.poisoned_events import poison_versions
 from support.viewer import CHROMIUM, INSTALL, Viewer, browser, viewer_server
 
 from recollect import Recollect
-from recollect.api.operations.failures import retry_parked, skip_parked
+from recollect.api.operations.background_state import background_state
+from recollect.api.operations.failures import list_failures, retry_parked, skip_parked
 from recollect.api.settings import load_settings
-from recollect.events.errors import NotFound, ProjectionFailed
+from recollect.events.errors import LogRewound, NotFound, ProjectionFailed
+from recollect.events.integrity.backup import backup, restore
 
 
 @pytest.fixture
@@ -97,6 +100,27 @@ def test_a_replay_stops_or_parks_at_an_event_that_cannot_be_projected(memory: Re
     assert memory.replay("a", parks=True) == 1
     assert texts(memory) == ["one"]
     assert parked_at(memory) == 2
+
+
+def test_a_read_model_that_is_ahead_of_a_restored_log_is_listed_too(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    settings = load_settings(data=data, embedding_model="none")
+    with Recollect(settings=settings, workers=False) as memory:
+        memory.append("a", message("one"))
+        backup(data / "log.db", tmp_path / "backup")
+        memory.append("a", message("two"))
+        memory.parts.read_models.catch_up("a")
+    restore(tmp_path / "backup", data / "log.db")
+    with Recollect(settings=settings, workers=False) as memory:
+        with pytest.raises(LogRewound):
+            memory.parts.read_models.catch_up("a")
+        [parked] = list_failures(memory.parts, background_state(memory.parts))["parked"]
+        assert (parked["namespace"], parked["version"], parked["type"]) == ("a", 2, None)
+        assert "recollect replay" in parked["error"]
+        with pytest.raises(LogRewound, match="recollect replay"):
+            retry_parked(memory.parts, "a")
+    shown = recollect("jobs", data=data)
+    assert "Rebuild with: recollect replay" in shown.stdout + shown.stderr
 
 
 def test_one_page_lists_failures_and_its_routes_retry_and_skip(tmp_path: Path, poison: set[int]) -> None:
