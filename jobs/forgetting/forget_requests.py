@@ -133,6 +133,8 @@ def _leads(text: str, author: str | None = None) -> list[str]:
         author: the part of the text that its author wrote. What a colon introduces may not be, as in `Bob wrote: …`.
     """
     plain = text[:_TEXT_CHARS_MAX].replace("’", "'")
+    if ":" not in plain:
+        return []
     sentences = [*islice(iterate_sentences(plain), SENTENCES_MAX)]
     leads = [lead.strip() for lead, colon, _ in (it.partition(":") for it in sentences if it[-1:] != "?") if colon]
     if author is not None:
