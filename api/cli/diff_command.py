@@ -39,8 +39,9 @@ def diff_projections(
     with open_cli_log(context.obj) as log:
         if log.head(namespace).version == 0:
             raise no_namespace(namespace)
+        keys = log.keys.path if log.keys is not None else Path()
     with TemporaryDirectory() as folder:
-        differences = differences_of(log_file(context), Path(folder), (before, after), namespace)
+        differences = differences_of(log_file(context), keys, Path(folder), (before, after), namespace)
     record_command(context, "read", count=len(differences))
     for table, rows in groupby(differences, attrgetter("table")):
         _print_table(table, [*rows], limit, as_json=as_json)

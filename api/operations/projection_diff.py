@@ -20,11 +20,14 @@ _RUN = "from recollect.api.cli.main import run; run()"
 _ERROR_CHARS_MAX = 400
 
 
-def diff_projections(log: Path, folder: Path, pythons: tuple[str, str], namespace: str) -> list[RowDifference]:
+def diff_projections(
+    log: Path, keys: Path, folder: Path, pythons: tuple[str, str], namespace: str
+) -> list[RowDifference]:
     """Return the differences between the read models that two environments build from a log.
 
     Parameters:
         log: the file of the log, of which copies are projected.
+        keys: the file of its keys, which may be missing.
         folder: an empty folder for the copies.
         pythons: the Python of each environment, such as `/srv/next/bin/python`.
 
@@ -32,18 +35,15 @@ def diff_projections(log: Path, folder: Path, pythons: tuple[str, str], namespac
         InvalidInput: an environment cannot project the log; its error is in the text.
     """
     before, after = (
-        _projected(log, folder / side, python, namespace) for side, python in zip("ab", pythons, strict=True)
+        _projected(log, keys, folder / side, python, namespace) for side, python in zip("ab", pythons, strict=True)
     )
     return row_differences(before, after)
 
 
-def _projected(log: Path, data: Path, python: str, namespace: str) -> Path:
+def _projected(log: Path, keys: Path, data: Path, python: str, namespace: str) -> Path:
     """Return the read model that an environment builds from a copy of the log in the new folder `data`."""
     backup(log, data)
-    keys = (
-        log.parent / KEYS_NAME if "RECOLLECT_KEYS" not in os.environ else Path(os.environ["RECOLLECT_KEYS"]) / KEYS_NAME
-    )
-    if keys.exists():
+    if keys.is_file():
         shutil.copy(keys, data / KEYS_NAME)
     settings = {name: value for name, value in os.environ.items() if name not in ("RECOLLECT_LOG", "RECOLLECT_KEYS")}
     command = [python, "-c", _RUN, "--data", str(data), "replay", "--namespace", namespace]

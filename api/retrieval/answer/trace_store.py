@@ -141,7 +141,11 @@ class TraceStore:
     def _is_stale(self, trace: _QueuedTrace) -> bool:
         """Return whether a retrieval began before an erasure, which has removed the traces before this one came."""
         began_us = trace.at_us - int(trace.result.latency_ms * 1_000)
-        return any(began_us <= self._erased_us(name) for name in (trace.namespace, *trace.request.also))
+        try:
+            return any(began_us <= self._erased_us(name) for name in (trace.namespace, *trace.request.also))
+        except StorageError:
+            # Nothing is erased here while the log is away; what another machine erases is removed once it is followed.
+            return False
 
     def _remove_old(self) -> None:
         """Remove the traces over their age; the next time makes up for a failure."""
