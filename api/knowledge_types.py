@@ -127,6 +127,8 @@ class Document(TypedDict):
     metadata: dict[str, Any]
     added_at: str
     version: int
+    #: The event that replaced an earlier text with this one, which `undo` takes; None: there was none.
+    edit_id: str | None
     #: waiting, or the decision: approve, reject, redact; None: it needs no review.
     review: str | None
     chunks: list[DocumentChunk]

@@ -21,7 +21,7 @@ def returned_documents(
 ) -> list[EventDraft]:
     """Return the documents that a later import replaced, with new ids, which are the same in every import.
 
-    What a user changed or removed since stays.
+    What a user changed, removed or undid since stays.
 
     Parameters:
         form: the name of the format.
@@ -41,5 +41,7 @@ def _returned(
         if shown is None:
             continue
         [latest] = log.read(namespace, after=int(shown["version"]) - 1, limit=1)
-        if is_imported(latest.id) and latest.payload != document.payload:
+        earlier = log.find(namespace, str(document.id))
+        is_undone = earlier is not None and earlier.version > latest.version
+        if is_imported(latest.id) and latest.payload != document.payload and not is_undone:
             yield document._replace(id=imported_id(form, short_hash(str(document.id), latest.id)))

@@ -200,8 +200,8 @@ class MemoryEditing(ABC):
 
         Parameters:
             event_id: the id of the event that corrected, updated, ended, retracted, pinned, unpinned, invalidated or
-                forgot a memory, or removed a document: `event_id` of `forget`, the `id` that `update` returns, or that
-                of an appended event.
+                forgot a memory, or replaced or removed a document: `event_id` of `forget`, the `id` that `update`
+                returns, `edit_id` of a document, or that of an appended event.
                 The id of an undo makes the edit again. That of a message which asked to forget something undoes what
                 was forgotten for it, with its entities; the message itself stays hidden, since it is not a statement.
 

@@ -22,7 +22,8 @@ export async function controls(editor, kind, id) {
   const form = (text, content, onsubmit) => open(editForm(forms, text, content, onsubmit));
   const holds = memory.status === "active" || memory.status === "stale";
   const actions = kind === "document"
-    ? [button("Remove", () => form("Remove it", h("p", { class: "hint" }, "It is found no more. The log keeps its text."), () => submit(removal(memory))))]
+    ? [button("Remove", () => form("Remove it", h("p", { class: "hint" }, "It is found no more. The log keeps its text."), () => submit(removal(memory)))),
+    memory.edit_id ? button("Back to the earlier text", () => undo(editor, memory.edit_id, false)) : null]
     : [holds && correctable(kind, memory) !== null ? button("Correct", () => form("Correct it", correctField(kind, memory),
       ({ value }) => submit(correction(kind, memory, value.value.trim())))) : null,
     holds ? button("End", () => form("End it", endFields(), ({ ended, reason }) => submit(

@@ -68,8 +68,8 @@ WHERE source_id = ? AND voice = ? AND status = 'active' AND type IN (SELECT valu
 ORDER BY is_inferred, updated_at_us DESC, key DESC
 """
 _ADD_DOCUMENT = """
-INSERT INTO documents (id, version, title, text, uri, metadata, added_at_us)
-VALUES (:id, :version, :title, :text, :uri, :metadata, :added_at_us)
+INSERT INTO documents (id, version, title, text, uri, metadata, added_at_us, edit_id)
+VALUES (:id, :version, :title, :text, :uri, :metadata, :added_at_us, :edit_id)
 """
 _ADD_CHUNK = "INSERT INTO chunks (document_id, number, text) VALUES (?, ?, ?)"
 _ADD_DOCUMENT_RELATION = (
@@ -201,8 +201,12 @@ class Knowledge:
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
-    def add_document(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
-        """Add a document with its chunks and relations, in place of one with the same id."""
+    def add_document(self, event: RecordedEvent, payload: dict[str, Any], edit_id: str | None) -> None:
+        """Add a document with its chunks and relations, in place of one with the same id.
+
+        Parameters:
+            edit_id: the id of the event when it replaces a document.
+        """
         document_id: str = payload["document_id"]
         self.remove_document(document_id)
         bindings = {
@@ -213,6 +217,7 @@ class Knowledge:
             "uri": payload.get("uri"),
             "metadata": orjson.dumps(payload.get("metadata", {})).decode(),
             "added_at_us": event.occurred_at_us,
+            "edit_id": edit_id,
         }
         self._connection.execute(_ADD_DOCUMENT, bindings)
         self._connection.executemany(
@@ -229,6 +234,10 @@ class Knowledge:
                 for kind, target, weight in relations
             ],
         )
+
+    def has_document(self, document_id: str) -> bool:
+        """Return whether there is a document with this id."""
+        return self._connection.execute("SELECT 1 FROM documents WHERE id = ?", (document_id,)).fetchone() is not None
 
     def remove_document(self, document_id: str) -> None:
         """Remove a document with its chunks and relations."""

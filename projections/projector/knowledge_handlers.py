@@ -96,8 +96,17 @@ def _procedure_used(batch: WriteBatch, event: RecordedEvent, payload: dict[str, 
 
 
 def _document_added(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:
-    """Add or replace a document."""
-    batch.deferred.add(event, lambda: batch.knowledge.add_document(event, payload))
+    """Add a document, or replace one, which can be undone: the changes of a first one would only repeat its text."""
+
+    def add() -> None:
+        is_edit = batch.knowledge.has_document(payload["document_id"])
+        if is_edit:
+            batch.edits.begin()
+        batch.knowledge.add_document(event, payload, event.id if is_edit else None)
+        if is_edit:
+            batch.edits.end(event, None)
+
+    batch.deferred.add(event, add)
 
 
 def _document_removed(batch: WriteBatch, event: RecordedEvent, payload: dict[str, Any]) -> None:

@@ -191,7 +191,7 @@ LISTS: Mapping[str, PageStatement] = {
         "JOIN entities AS target ON target.id = target_id",
     ),
     "documents": PageStatement(
-        columns=f"""id, title, text, uri, metadata, added_at_us, version, {REVIEW.format(id="documents.id")},
+        columns=f"""id, title, text, uri, metadata, added_at_us, version, edit_id, {REVIEW.format(id="documents.id")},
     (SELECT json_group_array(json_object('number', number, 'text', chunks.text)) FROM chunks
     WHERE document_id = documents.id) AS chunks,
     (SELECT json_group_array(json_object('type', type, 'target', target, 'weight', weight)) FROM document_relations

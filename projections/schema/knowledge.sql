@@ -230,7 +230,8 @@ CREATE TABLE documents (
     text        TEXT    NOT NULL,
     uri         TEXT,
     metadata    TEXT    NOT NULL,        -- JSON
-    added_at_us INTEGER NOT NULL
+    added_at_us INTEGER NOT NULL,
+    edit_id     TEXT                     -- the event, when it replaced another text
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE chunks (
     document_id TEXT    NOT NULL,

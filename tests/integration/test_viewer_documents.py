@@ -118,6 +118,20 @@ def test_a_document_is_removed_and_comes_back(viewer: Viewer, memory: Recollect)
     assert memory.list("ann", "documents")["items"] == before
 
 
+def test_a_replaced_document_goes_back_to_its_earlier_text(viewer: Viewer, memory: Recollect) -> None:
+    before = memory.list("ann", "documents")["items"]
+    memory.append("ann", _document("rules", "House rules", "Nobody waters anything."))
+    page = viewer.open("facts", "ann", kind="documents")
+    row = page.locator(".row", has_text="House rules")
+    row.locator(".more").click()
+    row.get_by_role("button", name="Back to the earlier text").click()
+    page.locator(".written h3", has_text="Undone").wait_for()
+    assert memory.list("ann", "documents")["items"] == before
+    row.locator(".more").click()
+    row.get_by_role("button", name="Remove", exact=True).wait_for()
+    assert row.get_by_role("button", name="Back to the earlier text").count() == 0
+
+
 def test_a_topic_shows_its_first_statements_and_opens(viewer: Viewer) -> None:
     page = viewer.open("profile", "ann")
     topic = page.locator(".topic", has_text="Ann likes tea").first
