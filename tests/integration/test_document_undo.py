@@ -77,7 +77,7 @@ def test_an_import_does_not_replace_a_text_again_that_a_user_brought_back(tmp_pa
         assert run(note.parent, settings).added == 1
     with Recollect(settings=settings, workers=False) as memory:
         [shown] = memory.list("ann", "documents")["items"]
-        memory.undo("ann", shown["edit_id"])
+        memory.undo("ann", str(shown["edit_id"]))
     assert run(note.parent, settings).added == 0
     note.write_text("# Rules\nBe slow.", encoding="utf-8")
     assert run(note.parent, settings).added == 1
