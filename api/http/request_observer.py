@@ -6,6 +6,7 @@ Paths are shown by the template of their route, since they name namespaces.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import uuid_utils
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recollect.api.http.routes.problems import problem
 from recollect.events.instruments import Counter, Histogram
 from recollect.events.log_context import Value, log_context
 from recollect.events.tracing import current_trace_id, hidden_namespace, is_tracing, span
@@ -28,6 +30,7 @@ _UNMATCHED = "unmatched"
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 #: Ids that go into the log and the answer as they are: those of usual proxies and programs have 20 to 36 characters.
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_STOPPING = "the server is stopping, and may or may not have carried this out; send it again"
 _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 _REQUESTS = Counter("recollect_http_requests", "Requests answered", ("method", "route", "status"))
@@ -68,18 +71,23 @@ class RequestObserver:
     async def _observed(self, scope: Scope, receive: Receive, send: Send, fields: dict[str, Value]) -> int:
         """Answer a request with its id in the answer; return the status."""
         started = time.perf_counter()
-        status = 500
+        status, is_begun = 500, False
         request_id = str(fields["request_id"]).encode()
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_begun
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, is_begun = message["status"], True
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id)]
             await send(message)
 
         try:
             await self._app(scope, receive, send_with_id)
+        except asyncio.CancelledError:
+            # A server that stops cancels what it could not answer in time; its threads may go on to their end.
+            if is_begun:
+                raise
+            await problem(503, _STOPPING)(scope, receive, send_with_id)
         finally:
             seconds = time.perf_counter() - started
             method, route = _method(scope), _route(scope)

@@ -96,7 +96,7 @@ class Server:
         self._expects_restarts = expects_restarts
 
     def ask(self, method: str, path: str, seconds: list[float] | None = None, **request: Any) -> httpx.Response:
-        """Return the answer, of any status but 503.
+        """Return the answer, of any status but 503; 404 when an attempt that was not answered has done it.
 
         Parameters:
             seconds: gets the time of the request, when the first attempt was answered.
@@ -121,7 +121,7 @@ class Server:
         if seconds is not None and attempts == 1:
             with self._ledger.lock:
                 seconds.append(time.monotonic() - started)
-        if not answer.is_success:
+        if not answer.is_success and (attempts == 1 or answer.status_code != 404):
             self._ledger.violate(f"{method} {path.partition('?')[0]}: {answer.status_code} {answer.text[:300]}")
         return answer
 
@@ -187,7 +187,7 @@ class Tenant:
         else:
             body = {"subject": chosen.subject} if scope == "subject" else {"session_id": chosen.session}
             answer = self._server.ask("POST", f"{self._path}/erase", json=body)
-        if not answer.is_success:
+        if not answer.is_success and answer.status_code != 404:
             return
         for said in present:
             if scope == "namespace" or getattr(said, scope) == getattr(chosen, scope):
