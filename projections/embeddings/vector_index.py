@@ -130,11 +130,14 @@ class VectorIndex:
         self._versions = _with_room(self._versions, count, count + vectors)
         self._starts = _with_room(self._starts, count, count + vectors)
 
-    def keys(self, versions: Sequence[int], *, limit: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the versions and the keys of the first `limit` vectors of each of these episodes, in order.
+    def nearest_keys(
+        self, versions: Sequence[int], query: Vector, *, limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the versions and keys of the `limit` vectors nearest to a query of each of these episodes, in order.
 
         Parameters:
             versions: ascending; an episode without a vector is left out.
+            query: normalised, shape (dimensions,).
         """
         rows, count = self._filled
         wanted = np.asarray(versions, np.int64)
@@ -143,14 +146,19 @@ class VectorIndex:
         positions = positions[self._versions[positions] == wanted[: len(positions)]]
         starts = self._starts[positions]
         ends = np.where(positions + 1 < count, self._starts[np.minimum(positions + 1, count - 1)], rows)
-        lengths = np.minimum(ends - starts, limit)
+        lengths = ends - starts
         first = np.cumsum(lengths) - lengths
         chosen = np.repeat(starts - first, lengths) + np.arange(int(lengths.sum()))
-        of_keys, keys = np.repeat(self._versions[positions], lengths), self._keys[chosen]
+        of_keys = np.repeat(self._versions[positions], lengths)
+        if (lengths > limit).any():
+            nearest = np.lexsort((-self._products(query, chosen), of_keys))
+            kept = np.sort(nearest[np.arange(len(nearest)) - np.repeat(first, lengths) < limit])
+            of_keys, chosen = of_keys[kept], chosen[kept]
+        keys = self._keys[chosen]
         ahead, last = self.ahead, self._versions[count - 1] if count else 0
         if ahead is None or not len(wanted) or wanted[-1] <= last:
             return of_keys, keys
-        later, later_keys = ahead.keys(wanted[wanted > last].tolist(), limit=limit)
+        later, later_keys = ahead.nearest_keys(wanted[wanted > last].tolist(), query, limit=limit)
         return np.concatenate([of_keys, later]), np.concatenate([keys, later_keys])
 
     def cosines(self, query: Vector, *, until: int | None = None) -> Cosines:
@@ -181,10 +189,14 @@ class VectorIndex:
             versions, starts = versions[:episodes], starts[:episodes]
         if not rows:
             return Cosines(np.empty(0, np.int64), np.empty(0, np.float32))
-        code, scale = rounded(query[np.newaxis])
-        products: Any = numkong.cdist(code, self._codes[:rows], "dot")
-        values = np.asarray(products, np.float32)[0] * (self._scales[:rows] * scale[0])
+        values = self._products(query, slice(rows))
         return Cosines(versions, np.maximum.reduceat(values, starts) if episodes < rows else values)
+
+    def _products(self, query: Vector, rows: slice | NDArray[np.int64]) -> Vector:
+        """Return the cosines of some rows to a query, shape (rows,)."""
+        code, scale = rounded(query[np.newaxis])
+        products: Any = numkong.cdist(code, self._codes[rows], "dot")
+        return np.asarray(products, np.float32)[0] * (self._scales[rows] * scale[0])
 
 
 def _empty(dimensions: int) -> VectorArrays:

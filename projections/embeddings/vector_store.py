@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import StorageError
@@ -53,10 +52,6 @@ _EMBEDDED_AMONG = "SELECT DISTINCT version FROM embeddings WHERE model = ? AND v
 # The codes of a JSON list of keys.
 _CODES = "SELECT vector_key, codes FROM json_each(?) CROSS JOIN token_codes ON vector_key = value"
 # The keys of the passages of a JSON list of versions.
-_PASSAGE_KEYS = """
-SELECT version, vector_key FROM json_each(?) CROSS JOIN embeddings ON model = ? AND version = value AND chunk < ?
-ORDER BY version, chunk
-"""
 _VECTORS_AFTER = "SELECT count(*) FROM embeddings WHERE model = ? AND version > ? AND version <= ?"
 
 _INSERT_VECTOR = "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)"
@@ -92,8 +87,6 @@ _MODELS = "SELECT model FROM embedded UNION SELECT model FROM embeddings UNION S
 #: Versions whose vectors are loaded under the lock at once: about 3 ms, then other threads can use the file. Their
 #: float32 vectors are 2 MB for a moment, which stay with the process.
 _LOADED_VERSIONS = 500
-#: Passages of one episode that late interaction compares: of a longer turn only the beginning.
-_CODED_CHUNKS_MAX = 20
 #: The page cache of the file instead of SQLite's 2 MB: a page has the codes of one or two passages, which are cached as
 #: arrays, so that only the inner pages are read again.
 _PAGE_CACHE_KIB = 256
@@ -288,19 +281,17 @@ class VectorStore:
         rows: Any = self._connection.execute(_TURN_VECTORS, (orjson.dumps([*versions]).decode(), self._model))
         return {version: np.frombuffer(vector, "<f4") for version, vector in rows}
 
-    def passage_keys(self, versions: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the versions and the keys of the passages of these episodes, in order; of a long one the first ones.
+    def loaded_index(self, dimensions: int) -> tuple[int, VectorIndex]:
+        """Return `cache_generation`, and the index as it was extended last.
 
         Parameters:
-            versions: ascending; an episode without passages is left out.
+            dimensions: the number of dimensions of the model's vectors.
         """
-        if self.index is not None:
-            return self.index.keys(versions, limit=_CODED_CHUNKS_MAX)
-        rows: list[Any] = self._connection.execute(
-            _PASSAGE_KEYS, (orjson.dumps([*versions]).decode(), self._model, _CODED_CHUNKS_MAX)
-        ).fetchall()
-        of_versions, keys = np.array(rows, np.int64).reshape(-1, 2).T
-        return of_versions, keys
+        while True:
+            with self.lock:
+                if self.index is not None:
+                    return self.cache_generation, self.index
+            self.extended_index(dimensions)
 
     def codes(self, keys: Sequence[int]) -> dict[int, bytes]:
         """Return the token codes of the passages with these keys; passages without codes are left out."""

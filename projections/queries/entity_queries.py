@@ -31,10 +31,22 @@ SELECT group_id FROM json_each(?) CROSS JOIN entity_names ON name = value JOIN e
 #: The entities of the group `?1`.
 _MEMBERS = "SELECT ?1 UNION SELECT entity_id FROM entity_merges WHERE into_id = ?1"
 # Every name of the entities that wrote a message.
+# From the few participants to their names: joined by the view `entity_groups`, all names would be read.
 _PARTICIPANTS = """
-SELECT entity_names.name, group_id FROM entity_names JOIN entity_groups USING (entity_id)
-WHERE group_id IN (SELECT group_id FROM entity_groups JOIN entities ON id = entity_id WHERE spoken_count > 0)
-ORDER BY group_id, entity_id, entity_names.name
+WITH participants AS MATERIALIZED (
+    SELECT DISTINCT coalesce(into_id, id) AS group_id FROM entities LEFT JOIN entity_merges ON entity_id = id
+    WHERE spoken_count > 0
+), members AS MATERIALIZED (
+    SELECT group_id, group_id AS entity_id FROM participants
+    UNION ALL SELECT group_id, entity_id FROM participants JOIN entity_merges ON into_id = group_id
+)
+SELECT name, group_id FROM members JOIN entity_names USING (entity_id) ORDER BY group_id, entity_id, name
+"""
+_NAMES_OF = """
+WITH asked AS MATERIALIZED (SELECT value AS id FROM json_each(?))
+SELECT name FROM entity_names WHERE entity_id IN (
+    SELECT id FROM asked UNION ALL SELECT entity_id FROM entity_merges WHERE into_id IN (SELECT id FROM asked)
+)
 """
 # The strongest relationships of an entity, in both directions.
 _EDGES = f"""
@@ -238,12 +250,8 @@ class EntityQueries:
         return [DocumentRelation(*row) for row in fetch_tuples(self._connection, _DOCUMENT_RELATIONS)]
 
     def names_and_aliases(self, entity_ids: Sequence[int]) -> frozenset[str]:
-        """Return the names and aliases of these entities, case folded."""
-        statement = (
-            "SELECT name FROM entity_names JOIN entity_groups USING (entity_id) "
-            f"WHERE group_id IN ({placeholders(len(entity_ids))})"
-        )
-        return frozenset(fetch_values(self._connection, statement, entity_ids))
+        """Return the names and aliases of these entities, none of which was merged into another one, case folded."""
+        return frozenset(fetch_values(self._connection, _NAMES_OF, (orjson.dumps([*entity_ids]).decode(),)))
 
     def names(self, entity_ids: Sequence[int]) -> list[str]:
         """Return the names of these entities, ordered by id."""

@@ -312,10 +312,11 @@ def test_another_model_embeds_expired_sources_with_their_summary(memory: Memory,
     try:
         again.embed_new("a")
         with memory.models.reading("a") as snapshot:
-            versions = again.index("a", snapshot).cosines(again.embedder.embed_query("tram").vector).versions
-            stored = memory.vectors.codes("a", snapshot, range(1, len(ids) + 1))
+            query = again.embedder.embed_query("tram").vector
+            versions = again.index("a", snapshot).cosines(query).versions
+            stored = memory.vectors.codes("a", snapshot, range(1, len(ids) + 1), query)
             assert set(range(1, len(ids) + 1)) < set(versions.tolist())
-            codes = again.codes("a", snapshot, range(1, len(ids) + 1))
+            codes = again.codes("a", snapshot, range(1, len(ids) + 1), query)
             assert codes.versions.tolist() == stored.versions.tolist()
             assert [part.codes.tolist() for part in codes.parts] == [part.codes.tolist() for part in stored.parts]
     finally:

@@ -24,6 +24,7 @@ from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest
 from recollect.events.errors import StorageError
 from recollect.events.validation import drafts
 from recollect.projections.embeddings.embedder import Embedder
+from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.embeddings.vectors import EpisodeCodes, Vectors
 from recollect.projections.projector import projector
 from recollect.projections.queries.snapshot import Snapshot
@@ -50,7 +51,7 @@ def _memory(*corpora: Sequence[Event], **options: Any) -> Generator[Memory]:
 
 
 class _CannotReadCodes(Vectors):
-    def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> EpisodeCodes:
+    def codes(self, namespace: str, snapshot: Snapshot, versions: Sequence[int], query: Vector) -> EpisodeCodes:
         raise StorageError("the disk reports an error")
 
 

@@ -58,11 +58,17 @@ def test_a_vector_is_kept_to_two_thousandths() -> None:
     assert np.abs(np.array(list(cosines(index, query).values())) - vectors @ query).max() < 0.002
 
 
-def test_the_keys_of_an_episode_are_those_of_its_first_vectors() -> None:
-    rng = np.random.default_rng(5)
+def test_the_keys_of_an_episode_are_those_of_the_vectors_nearest_to_the_query_in_their_order() -> None:
+    vectors = unit(np.random.default_rng(5), 5)
     index = VectorIndex(8)
-    assert [found.tolist() for found in index.keys([3], limit=2)] == [[], []]
+    assert [found.tolist() for found in index.nearest_keys([3], vectors[0], limit=2)] == [[], []]
 
-    index.add([2, 2, 2, 5, 9], unit(rng, 5), [20, 21, 22, 50, 90])
+    index.add([2, 2, 2, 5, 9], vectors, [20, 21, 22, 50, 90])
 
-    assert [found.tolist() for found in index.keys([1, 2, 5, 7, 9, 12], limit=2)] == [[2, 2, 5, 9], [20, 21, 50, 90]]
+    for far in range(3):
+        query = -vectors[far]
+        near = [20 + number for number in range(3) if number != far]
+        found = index.nearest_keys([1, 2, 5, 7, 9, 12], query, limit=2)
+        assert [it.tolist() for it in found] == [[2, 2, 5, 9], [*near, 50, 90]]
+    every = index.nearest_keys([2, 9], vectors[0], limit=3)
+    assert [it.tolist() for it in every] == [[2, 2, 2, 9], [20, 21, 22, 90]]

@@ -154,7 +154,7 @@ def late_interaction_scores(
         versions: versions of episodes, ascending.
     """
     scores = np.full(len(versions), np.nan, np.float32)
-    stored = vectors.codes(namespace, snapshot, versions.tolist())
+    stored = vectors.codes(namespace, snapshot, versions.tolist(), embedding.vector)
     if not stored.parts or not len(embedding.tokens):
         return scores
     weights = _token_weights(query.text, embedding, idf)

@@ -279,8 +279,8 @@ _REQUEST = re.compile(
 #: Characters up to which the beginning decides; a longer text says more than it asks.
 _REQUEST_CHARS_MAX = 120
 
-#: A capitalised word after another word.
-_CAPITALISED = re.compile(r"(?<=[\w,;:'’\"(] )[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω][\w-]++")
+#: A capitalised word after another word. The capital comes first: `re` looks for one of a set of characters fast.
+_CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω](?<=[\w,;:'’\"(] .)[\w-]++")
 #: Characters of a text that are searched for names.
 _NAME_CHARS_MAX = 1_000
 #: Capitalised words that are not names.
