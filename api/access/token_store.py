@@ -121,6 +121,21 @@ class TokenStore:
         """Return all tokens, oldest first."""
         return sorted(self._current().values(), key=lambda token: token.created_at_us)
 
+    def id_of(self, text: str) -> str:
+        """Return the id of the live token with this name; any other text, such as an id, as it is.
+
+        Raises:
+            InvalidInput: several live tokens have the name.
+        """
+        if text in self._current():
+            return text
+        ids = [token.id for token in self.tokens() if token.name == text and token.is_live(self._clock())]
+        if len(ids) > 1:
+            raise InvalidInput(
+                f"{len(ids)} live tokens have the name {text!r}; give one of {', '.join(ids)}", field="id"
+            )
+        return ids[0] if ids else text
+
     def authenticate(self, text: str) -> Caller:
         """Return the caller of the token `text`.
 
@@ -243,7 +258,9 @@ class TokenStore:
 
 def _existing(tokens: dict[str, Token], id: str) -> Token:
     if id not in tokens:
-        raise NotFound("there is no token with this id; recollect token list has the ids", field="id")
+        raise NotFound(
+            "there is no token with this id, and no live one with this name; see recollect token list", field="id"
+        )
     return tokens[id]
 
 

@@ -16,6 +16,7 @@ import typer
 from recollect.api.cli.progress_line import progress_bars
 from recollect.api.cli.session import archive_of, load_cli_settings, open_cli_log, record_command
 from recollect.api.cli.terminal import echo, visible
+from recollect.events.counted_nouns import counted
 from recollect.events.errors import InvalidInput
 from recollect.events.storage.private_files import make_private, open_private
 
@@ -55,7 +56,7 @@ def sql(
         if output_format == "parquet" and output is not None:
             rows = write_parquet(tables, text, output, on_progress=on_progress)
             make_private(output)
-            echo(f"{rows} rows are in {output}")
+            echo(f"{output} has {counted(rows, 'row')}")
             return
         result = run_query(tables, text, on_progress=on_progress)
     content = render(result, output_format, width=width or shutil.get_terminal_size((TABLE_WIDTH, 0)).columns)
@@ -102,7 +103,7 @@ _LISTS = (
 
 
 def _print(figures: dict[str, Any]) -> None:
-    echo(f"{figures['events']:,} events in {figures['namespaces']:,} namespaces")
+    echo(f"{counted(figures['events'], 'event')} in {counted(figures['namespaces'], 'namespace')}")
     for title, name in _LISTS:
         echo(f"\n{title}")
         for row in figures[name]:

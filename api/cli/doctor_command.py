@@ -12,6 +12,7 @@ import typer
 from recollect.api.cli.running_server import running_server
 from recollect.api.cli.session import load_cli_settings
 from recollect.api.cli.terminal import echo
+from recollect.events.counted_nouns import counted
 from recollect.events.errors import InvalidInput, RecollectError
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _server_problems(server: Client) -> Iterator[Check]:
         yield Check(name="health", status="failed", detail=str(error) or "it refused to say", hint="restart the server")
         return
     embedding, lag = health["embedding"]["state"], health["lag"]
-    behind = f"{lag['read_models']} events to project, {lag['embeddings']} episodes to embed"
+    behind = f"{counted(lag['read_models'], 'event')} to project, {counted(lag['embeddings'], 'episode')} to embed"
     servers = sum(process["process"] != "background" for process in health.get("servers", ()))
     processes = f"{servers} server processes; " if servers else ""
     detail = f"{health['status']}; {processes}model {embedding}; {behind}"

@@ -62,6 +62,10 @@ def list_memories(
     as_of: _AsOf = None,
 ) -> None:
     """Print a page of a list as JSON, one item a line."""
+    if context.args:
+        extra = context.args[0]
+        shown = extra if "=" in extra else "name=value"
+        raise InvalidInput(f"has no argument {extra!r}; a filter is given as --filter {shown}", field="list")
     selected: dict[str, Any] = {}
     for pair in filters or ():
         key, value = _pair(pair, "--filter")

@@ -12,6 +12,7 @@ import typer
 
 from recollect.api.cli.session import open_cli_log, open_cli_memory, record_command
 from recollect.api.cli.terminal import echo
+from recollect.events.counted_nouns import counted
 from recollect.events.errors import InvalidInput
 
 _Namespace = Annotated[str, typer.Argument(help="The namespace: 1 to 200 letters, digits and . _ : @ -")]
@@ -46,7 +47,7 @@ def erase(
             echo(orjson.dumps(plan).decode())
             return
         if not yes:
-            planned = f"{plan['events']} events of {namespace}"
+            planned = f"{counted(plan['events'], 'event')} of {namespace}"
             if not sys.stdin.isatty():
                 raise InvalidInput(f"{planned} would be erased for good; add it", field="--yes")
             typer.confirm(f"Erase {planned} for good?", abort=True, err=True)
@@ -108,7 +109,8 @@ def verify_receipt(
     if problems:
         raise typer.Exit(1)
     fields: dict[str, Any] = orjson.loads(content)
-    echo(f"intact: {fields['log']['count']} events of {fields['namespace']} erased at {fields['completed_at']}")
+    events = counted(fields["log"]["count"], "event")
+    echo(f"intact: {events} of {fields['namespace']} erased at {fields['completed_at']}")
     echo(f"signed by {fields['sig']['public_key']}")
     for target in fields.get("targets", ()):
         if target.get("residue_windows"):
@@ -116,7 +118,7 @@ def verify_receipt(
             names = f" in {', '.join(target['files_with_hits'])}" if target["residue_hits"] else ""
             part = "" if target["is_complete"] else ", of which a part was searched"
             pieces = f"{count} pieces of the erased texts were still there{names}"
-            echo(f"{target['store']}: {pieces} ({target['files']} files{part})")
+            echo(f"{target['store']}: {pieces} ({counted(target['files'], 'file')}{part})")
 
 
 def _read(file: Path) -> bytes:

@@ -14,6 +14,7 @@ import typer
 
 from recollect.api.cli.session import open_cli_memory, record_command
 from recollect.api.cli.terminal import echo, visible
+from recollect.events.counted_nouns import counted
 
 if TYPE_CHECKING:
     from recollect.api.settings import Settings
@@ -74,7 +75,7 @@ def replay_own(settings: Settings, log: EventLog, models: ReadModels, heads: Seq
             for head in heads:
                 try:
                     position = runs.rebuild(consumer, head.namespace)
-                    echo(f"{head.namespace}: {consumer.name}, {position} events replayed")
+                    echo(f"{head.namespace}: {consumer.name}, {counted(position, 'event')} replayed")
                 except Exception as error:
                     failed += 1
                     echo(f"{head.namespace}: {consumer.name} FAILED: {short_text(error)}")

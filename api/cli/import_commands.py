@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from recollect.api.cli.progress_line import progress_bars
 from recollect.api.cli.session import load_cli_settings, open_cli_log, open_cli_memory, record_command
 from recollect.api.cli.terminal import echo
+from recollect.events.counted_nouns import counted
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -171,6 +172,6 @@ def jsonl(
 
 
 def _print_result(imported: ImportResult) -> None:
-    echo(f"{imported.added} events imported, {imported.duplicates} were there already")
+    echo(f"{counted(imported.added, 'event')} imported, {imported.duplicates:,} there already")
     if imported.erased:
-        echo(f"{imported.erased} events were left out, since they were erased")
+        echo(f"{counted(imported.erased, 'event')} left out: erased before")

@@ -22,6 +22,7 @@ from recollect.api.cli.session import (
     record_command,
 )
 from recollect.api.cli.terminal import echo
+from recollect.events.counted_nouns import counted
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def jobs(context: typer.Context) -> None:
         fields = run_json(run)
         end = f"ended {fields['ended']}" if fields["ended"] else "is running"
         echo(f"{run.job}: scheduled for {fields['slot']}, started {fields['started']}, {end}")
-        counts = f"{run.namespaces} namespaces, {run.events} events, {run.errors} errors"
+        counts = ", ".join(
+            (counted(run.namespaces, "namespace"), counted(run.events, "event"), counted(run.errors, "error"))
+        )
         echo(f"  {counts} {run.error or ''}".rstrip())
     for process in state.heartbeats:
         alive = "alive" if process.is_alive(now_us()) else "DEAD"
@@ -107,10 +110,10 @@ def jobs(context: typer.Context) -> None:
     lag = state.lag(now_us())
     least = "at least " if lag["at_least"] else ""
     echo(
-        f"{least}{lag['read_models']} events to project, {lag['embeddings']} episodes to embed, {lag['extraction']} "
-        f"messages to read, {state.queues_total} messages in queues"
+        f"{least}{counted(lag['read_models'], 'event')} to project, {counted(lag['embeddings'], 'episode')} to embed, "
+        f"{counted(lag['extraction'], 'message')} to read, {counted(state.queues_total, 'message')} in queues"
     )
-    echo(f"{least}{lag['namespaces_behind']} of {state.scan.compared} namespaces have a backlog")
+    echo(f"with a backlog: {least}{lag['namespaces_behind']} of {counted(state.scan.compared, 'namespace')}")
     for parked in failures["parked"]:
         event = f" ({parked['type']}, {parked['event_id']})" if parked["type"] else ""
         echo(f"parked {parked['namespace']}: version {parked['version']}{event}: {parked['error']}")
@@ -220,11 +223,12 @@ def compact(
     appended = "that would be appended" if dry_run else "appended"
     # In the order of the steps, of all namespaces together.
     counts = [f"{events[step]} {step}" for step in ("extract", *STEPS) if events[step]]
-    echo(f"{len(names)} namespaces; events {appended}: {', '.join(counts) or 'none'}")
+    echo(f"{counted(len(names), 'namespace')}; events {appended}: {', '.join(counts) or 'none'}")
 
     for tier in TIERS:
         was, now_is = (
-            f"{count[f'{tier} episodes']:,} episodes, {count[f'{tier} tokens']:,} tokens" for count in (before, after)
+            f"{counted(count[f'{tier} episodes'], 'episode')}, {counted(count[f'{tier} tokens'], 'token')}"
+            for count in (before, after)
         )
         echo(f"{tier:>10}: {was} -> {now_is}")
 
@@ -260,4 +264,6 @@ def _print(result: Rereading) -> None:
         counts = Counter(statement["kind"] for statement in statements)
         if counts:
             echo(f"{sign} {counts.total()}: " + ", ".join(f"{count} {kind}" for kind, count in counts.most_common()))
-    echo(f"{result.messages} messages read by {result.model}; {result.same} statements are the same.")
+    echo(
+        f"{counted(result.messages, 'message')} read by {result.model}; the same: {counted(result.same, 'statement')}."
+    )

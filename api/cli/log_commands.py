@@ -23,6 +23,7 @@ from recollect.api.cli.session import (
     record_command,
 )
 from recollect.api.cli.terminal import echo
+from recollect.events.counted_nouns import counted
 from recollect.events.errors import InvalidInput, KeyMissing, LogMissing
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def init(
 
 def verify(
     context: typer.Context,
+    folder: Annotated[
+        Path | None, typer.Argument(help="The folder that `backup` wrote; the log in use when left out.")
+    ] = None,
     namespace: NamespaceOption = None,
     processes: Processes = CORES,
     anchor: Annotated[
@@ -72,10 +76,18 @@ def verify(
     """Recompute the hash chains of the log; exit 1 when something was altered, removed or reordered."""
     from recollect.events.backends.open_log import open_log  # noqa: PLC0415
     from recollect.events.integrity.anchor import read_anchor, write_anchor  # noqa: PLC0415
+    from recollect.events.integrity.backup import LOG_NAME  # noqa: PLC0415
     from recollect.events.integrity.parallel_verify import verify_all  # noqa: PLC0415
 
+    if folder is not None and not (folder / LOG_NAME).is_file():
+        reason = f"is not a backup: it has no file {LOG_NAME}; a namespace is given as --namespace NAME"
+        raise InvalidInput(reason, field=str(folder))
+    url = load_cli_settings(context.obj).storage.log_url if folder is None else f"sqlite:///{folder / LOG_NAME}"
     verdicts: list[VerifyResult] = []
-    with open_cli_log(context.obj) as log, progress_bars() as progress:
+    with (
+        open_cli_log(context.obj) if folder is None else closing(open_log(url)) as log,
+        progress_bars() as progress,
+    ):
         heads = list_heads(log, namespace)
         expected = None if anchor is None else read_anchor(anchor, log)
         if namespace is not None and heads[0].version == 0 and (expected is None or namespace not in expected.heads):
@@ -84,14 +96,14 @@ def verify(
             expected = expected._replace(
                 heads={name: head for name, head in expected.heads.items() if name == namespace}
             )
-        reopen = partial(open_log, load_cli_settings(context.obj).storage.log_url)
+        reopen = partial(open_log, url)
         on_progress = partial(progress.show, "verifying")
         for verdict in verify_all(
             log, heads, open_log=reopen, processes=processes, anchor=expected, on_progress=on_progress
         ):
             verdicts.append(verdict)
             state = "intact" if verdict.is_intact else "BROKEN"
-            echo(f"{verdict.namespace}: {state}, {verdict.version} events, hash {verdict.hash.hex()}")
+            echo(f"{verdict.namespace}: {state}, {counted(verdict.version, 'event')}, hash {verdict.hash.hex()}")
             for problem in verdict.problems:
                 echo(f"  version {problem.version}: {problem.message}")
         broken = sum(not verdict.is_intact for verdict in verdicts)
@@ -113,7 +125,7 @@ def backup(
         events = backup_log(log_file(context), folder, on_progress=partial(progress.show, "copying"))
         store = log.keys.path if log.keys is not None and log.keys.exists else None
     record_command(context, "export", count=events)
-    echo(f"{events} events, verified, are in {folder}")
+    echo(f"{folder} has {counted(events, 'event')}, verified")
     if keys is not None and store is not None:
         backup_keys(store, keys)
         echo(f"the keys are in {keys}; keep that file apart from the backup")
@@ -167,11 +179,11 @@ def restore(
         unreadable = sum(events_without_key(log, store).values())
         repeated = _repeat_erasures(context)
     record_command(context, "admin", count=events)
-    echo(f"{events} events, verified, are in {log}")
+    echo(f"{log} has {counted(events, 'event')}, verified")
     if unreadable:
         echo(f"warning: {unreadable} of them cannot be read: {store} does not have their keys", err=True)
     if repeated:
-        echo(f"{repeated} erasures that the backup did not have were repeated")
+        echo(f"repeated {counted(repeated, 'erasure')} that the backup did not have")
     echo("Read models that are ahead of the restored log refuse to answer; rebuild them with: recollect replay")
 
 
@@ -225,12 +237,12 @@ def archive(
             if new:
                 size = sum(segment.bytes for segment in new)
                 events = new[-1].last_version - new[0].first_version + 1
-                echo(f"{head.namespace}: {events} events sealed, {size / events:.0f} bytes each")
+                echo(f"{head.namespace}: {counted(events, 'event')} sealed, {size / events:.0f} bytes each")
             else:
                 left = head.version - sealed.sealed(head.namespace)
-                echo(f"{head.namespace}: nothing to seal, {left} events since the last segment")
+                echo(f"{head.namespace}: nothing to seal, {counted(left, 'event')} since the last segment")
             if prune:
                 pruned += log.prune(head.namespace, on_progress=partial(progress.show, f"pruning {head.namespace}"))
         if pruned:
             log.shrink()
-            echo(f"{pruned} events left the SQLite file")
+            echo(f"{counted(pruned, 'event')} left the SQLite file")

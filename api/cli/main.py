@@ -138,7 +138,9 @@ for _panel, _commands in _PANELS.items():
         if isinstance(_command, typer.Typer):
             app.add_typer(_command, name=_name, rich_help_panel=_panel)
         else:
-            app.command(_name, rich_help_panel=_panel)(_command)
+            # An argument too many of `list` is a filter: its own error says how it is given.
+            extra = {"allow_extra_args": _name == "list"}
+            app.command(_name, rich_help_panel=_panel, context_settings=extra)(_command)
 
 
 def _print_version(wanted: bool) -> None:

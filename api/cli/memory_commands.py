@@ -28,6 +28,7 @@ from recollect.api.cli.session import (
     record_command,
 )
 from recollect.api.cli.terminal import echo
+from recollect.events.counted_nouns import counted
 from recollect.events.errors import InvalidInput
 from recollect.events.storage.private_files import open_private
 
@@ -297,7 +298,7 @@ def _export_events(context: typer.Context, namespace: str | None, output: Path |
                         progress.show(name, done, total)
                 record_command(context, "export", namespace=name, count=total)
     if output is not None:
-        echo(f"{written} events are in {output}")
+        echo(f"{output} has {counted(written, 'event')}")
 
 
 def _export_files(
@@ -317,7 +318,7 @@ def _export_files(
             raise no_namespace(namespace)
         count = write_bundle(output, export_files(memory, namespace, form), overwrite=force)
     record_command(context, "export", count=version)
-    echo(f"{count} files are in {output}")
+    echo(f"{output} has {counted(count, 'file')}")
 
 
 def _export_subject(
@@ -362,7 +363,7 @@ def embed(
             echo(f"{memory.undo_embed()} is in use again")
             return
         episodes = memory.embed(model, namespace=namespace, on_progress=progress.show)
-        echo(f"{episodes} episodes embedded with {model or memory.parts.vectors.embedder.name}")
+        echo(f"{counted(episodes, 'episode')} embedded with {model or memory.parts.vectors.embedder.name}")
     if model is not None:
         echo("It is in use from now on; a running server loads it first. `recollect embed --undo` goes back.")
 
@@ -413,7 +414,7 @@ def replay(
                 failed += 1
                 echo(f"{result.namespace}: FAILED: {result.error}")
             elif result.check is None:
-                echo(f"{result.namespace}: {result.version} events replayed")
+                echo(f"{result.namespace}: {counted(result.version, 'event')} replayed")
             else:
                 failed += not result.check.is_equal
                 verdict = "equal" if result.check.is_equal else "DIFFERENT"

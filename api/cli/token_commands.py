@@ -11,6 +11,7 @@ import typer
 
 from recollect.api.cli.session import load_cli_settings, record_command
 from recollect.api.cli.terminal import echo
+from recollect.events.counted_nouns import counted
 
 if TYPE_CHECKING:
     from recollect.api.access.token_store import TokenStore
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Tokens of callers over HTTP. After the first, every request needs one.", no_args_is_help=True)
 
-_Id = Annotated[str, typer.Argument(help="The id of the token; `token list` has the ids.")]
+_Id = Annotated[str, typer.Argument(help="The id or the name of the token, as `token list` has them.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -66,13 +67,14 @@ def list_tokens(context: typer.Context, as_json: _AsJson = False) -> None:
     if as_json:
         echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
-    for row in rows:
-        end = f", expires {row['expires_at']}" if row["expires_at"] else ""
-        echo(
-            f"{row['id']}\t{row['state']}\t{row['name']}\t{','.join(row['scopes'])}\t{','.join(row['namespaces'])}{end}"
-        )
     if not rows:
         echo("No tokens: the server answers programs of this machine only.")
+        return
+    columns = ("id", "state", "name", "scopes", "namespaces", "created_at", "expires_at")
+    echo("\t".join(columns))
+    for row in rows:
+        values = (row[name] or "never" for name in columns)
+        echo("\t".join(value if isinstance(value, str) else ",".join(value) for value in values))
 
 
 @app.command()
@@ -87,7 +89,8 @@ def rotate(
     """Give a token a new secret and print it. The old one ends after the overlap."""
     from recollect.events.envelope import rfc3339  # noqa: PLC0415
 
-    token, text = _store(context).rotate(id, overlap_hours=overlap_hours)
+    store = _store(context)
+    token, text = store.rotate(store.id_of(id), overlap_hours=overlap_hours)
     record_command(context, "admin", count=1)
     _print_secret(token.as_json(0), text)
     for _, end_us in token.digests:
@@ -98,7 +101,8 @@ def rotate(
 @app.command()
 def revoke(context: typer.Context, id: _Id) -> None:
     """Revoke a token: a running server refuses it from the next request on."""
-    token = _store(context).revoke(id)
+    store = _store(context)
+    token = store.revoke(store.id_of(id))
     record_command(context, "admin", count=1)
     echo(f"{token.id} is revoked")
 
@@ -129,7 +133,7 @@ def audit(
         if as_json:
             echo(orjson.dumps(line).decode())
         else:
-            count = "" if line["count"] is None else f"\t{line['count']} items"
+            count = "" if line["count"] is None else f"\t{counted(line['count'], 'item')}"
             echo(f"{line['at']}\t{line['token']}\t{line['namespace'] or '-'}\t{line['status']}\t{line['route']}{count}")
 
 
@@ -146,7 +150,7 @@ def _verify_audit(folder: Path, options: KeyOptions, head: str | None) -> None:
         echo("the audit log has no lines")
         return
     begin = "earlier files were removed" if check.has_removed_files else "from the first line on"
-    echo(f"intact: {check.lines} lines, {begin}; head {check.head}")
+    echo(f"intact: {counted(check.lines, 'line')}, {begin}; head {check.head}")
 
 
 def _print_secret(token: dict[str, Any], text: str) -> None:

@@ -10,6 +10,7 @@ import typer
 from recollect.api.cli.follow_commands import KnowledgeOption, TypesOption
 from recollect.api.cli.session import open_cli_memory, record_command
 from recollect.api.cli.terminal import echo
+from recollect.events.counted_nouns import counted
 from recollect.events.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def list_webhooks(context: typer.Context) -> None:
             if cursor is not None and consumer.is_parked(cursor):
                 state += f", parked: {errors.get(consumer.letter_id(key), 'it failed too often')}"
             elif cursor is not None and cursor.failures:
-                state += f", {cursor.failures} failures"
+                state += f", {counted(cursor.failures, 'failure')}"
             echo(f"{webhook.name}: {webhook.namespace} -> {webhook.url}, {state}")
 
 

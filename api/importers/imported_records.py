@@ -12,6 +12,7 @@ from typing import Any, cast
 import orjson
 
 from recollect.api.importers.import_preview import LINES_MAX, preview_line
+from recollect.events.counted_nouns import counted
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput, RecollectError
 from recollect.events.limits import NAME_CHARS_MAX
@@ -304,7 +305,7 @@ class ImportReport:
             return "\n".join(f"FAILED: {failure.where}: {failure.reason}" for failure in self.failed)
         kinds = ", ".join(f"{count} {event_type}" for event_type, count in sorted(self.imported.items()))
         lines = [
-            f"{self.format}: {self.seen} items seen",
+            f"{self.format}: {counted(self.seen, 'item')} seen",
             f"{'would import' if self.is_dry_run else 'imported'}: {self.added}{f' ({kinds})' if kinds else ''}",
             *(f"  {line}" for line in self.preview),
             f"there already: {self.duplicates}",

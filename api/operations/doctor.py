@@ -19,6 +19,7 @@ from typing import Any, Literal
 from recollect.api.operations.disk_usage import free_bytes
 from recollect.api.settings import Settings
 from recollect.events.backends.open_log import sqlite_path
+from recollect.events.counted_nouns import counted
 from recollect.events.encryption.key_store import open_key_store
 from recollect.events.errors import RecollectError, short_text
 from recollect.events.storage.database import is_full
@@ -243,7 +244,7 @@ def _log(settings: Settings) -> Check:
         hint = "set the clock; until then `as_of` a time leaves out what is newer"
         detail = f"the newest events are {ahead_seconds:.0f} s in the future: a clock runs, or ran, ahead"
         return Check(name="log", status="warning", detail=detail, hint=hint)
-    text = f"opens; the hashes of the last {events} events of {len(sample)} namespaces are right"
+    text = f"opens; the hashes of the last {counted(events, 'event')} of {counted(len(sample), 'namespace')} are right"
     return Check(name="log", status="ok", detail=text)
 
 

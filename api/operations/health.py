@@ -7,6 +7,7 @@ from typing import Any
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.operations.background_state import BackgroundState, background_state
+from recollect.events.counted_nouns import counted
 from recollect.events.envelope import now_us, rfc3339
 from recollect.jobs.queue.run_store import ROLES, Heartbeat, Run
 
@@ -36,7 +37,7 @@ def health_report(parts: MemoryParts, state: BackgroundState | None = None) -> d
     if any(status["state"] == "failed" for status in (embedding, embedding.get("next", embedding))):
         problems.append("the embedding model failed to load")
     if parked:
-        problems.append(f"{len(parked)} namespaces are parked; `recollect jobs` and GET /v1/failures say why")
+        problems.append(f"{counted(len(parked), 'namespace')} parked; `recollect jobs` and GET /v1/failures say why")
     return {
         "status": "degraded" if problems else "ok",
         "problems": problems,
@@ -106,10 +107,10 @@ def _problems(state: BackgroundState, present_us: int) -> list[str]:
             problems.append(f"a {role} has died ({last}) and others are alive; start it again, or wait ten minutes")
     waiting = sum(state.queues.values())
     if waiting and "worker" not in alive_roles and not state.problem:
-        problems.append(f"{waiting} messages wait and no worker is alive; start `recollect worker`")
+        problems.append(f"{counted(waiting, 'message')} waiting and no worker is alive; start `recollect worker`")
     for run in state.runs:
         if run.errors:
-            problems.append(f"job {run.job} failed for {run.errors} namespaces, such as {run.error}")
+            problems.append(f"job {run.job} failed for {counted(run.errors, 'namespace')}, such as {run.error}")
     if state.dead_letters:
         problems.append(f"{len(state.dead_letters)} dead letters; see `recollect jobs`")
     return problems

@@ -86,7 +86,7 @@ def list_rows(snapshot: Snapshot, name: str, after: str, limit: int, filters: Fi
     if name not in LISTS:
         reason = f"no list is called {name!r}; give one of {', '.join(LISTS)}"
         types = "; tasks, decisions, problems and events are facts with the filter type, such as type=task"
-        raise InvalidInput(reason + types, field="name")
+        raise InvalidInput(f"{reason}{types}; the log itself is read by export and follow", field="name")
     limit = checked_limit(limit)
     definition = LISTS[name]
     selections = [selection for key, value in (filters or {}).items() for selection in _selections(name, key, value)]

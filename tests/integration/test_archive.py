@@ -300,8 +300,8 @@ def test_the_command_says_what_it_sealed(tmp_path: Path) -> None:
     recollect("append", "small", data=tmp_path, stdin=orjson.dumps(message("x")))
 
     first = recollect("archive", data=tmp_path)
-    assert "big: 1200 events sealed" in first.stdout
-    assert "small: nothing to seal, 1 events since the last segment" in first.stdout
-    assert "small: 1 events sealed" in recollect("archive", "--min-events", "1", data=tmp_path).stdout
-    assert "1201 events left the SQLite file" in recollect("archive", "--prune", data=tmp_path).stdout
-    assert "big: intact, 1200 events" in recollect("verify", data=tmp_path).stdout
+    assert "big: 1,200 events sealed" in first.stdout
+    assert "small: nothing to seal, 1 event since the last segment" in first.stdout
+    assert "small: 1 event sealed" in recollect("archive", "--min-events", "1", data=tmp_path).stdout
+    assert "1,201 events left the SQLite file" in recollect("archive", "--prune", data=tmp_path).stdout
+    assert "big: intact, 1,200 events" in recollect("verify", data=tmp_path).stdout

@@ -126,13 +126,31 @@ def test_a_folder_that_is_there_and_one_that_is_no_backup_are_refused(tmp_path: 
         restore(tmp_path / "nowhere", tmp_path / "log.db")
 
 
+def test_verify_reads_the_backup_that_it_is_given_and_makes_no_file(tmp_path: Path, log: SqliteLog) -> None:
+    log.append("a", [message_draft("x")])
+    backup(tmp_path / "log.db", tmp_path / "backup")
+    shown = recollect("verify", str(tmp_path / "backup"), data=tmp_path / "other")
+    assert (shown.returncode, shown.stdout.startswith("a: intact, 1 event, hash ")) == (0, True), shown.stderr
+    assert [path.name for path in (tmp_path / "backup").iterdir()] == ["log.db"]
+    thief = apsw.Connection(str(tmp_path / "backup" / "log.db"))
+    thief.execute("DROP TRIGGER events_refuse_update; UPDATE events SET actor = 'eve'")
+    thief.close()
+    assert recollect("verify", str(tmp_path / "backup"), data=tmp_path).returncode == 1
+    refused = recollect("verify", "a", data=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "a namespace is given as --namespace NAME" in refused.stderr
+
+
 def test_backup_and_restore_on_the_command_line(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with serving(data) as server:
         answer = httpx.post(f"{server.base}/v1/namespaces/ann/events", json=message("Good morning, Lisbon"))
         assert answer.status_code == 201
         done = recollect("backup", str(tmp_path / "backup"), data=data)
-        assert (done.returncode, done.stdout.splitlines()[0][:18]) == (0, "1 events, verified"), done.stderr
+        assert (done.returncode, done.stdout.splitlines()[0]) == (
+            0,
+            f"{tmp_path / 'backup'} has 1 event, verified",
+        ), done.stderr
         refused = recollect("restore", str(tmp_path / "backup"), data=data)
         assert refused.returncode == 2
         assert "another server" in refused.stderr

@@ -95,7 +95,7 @@ def test_export_and_import_give_the_same_log_again(tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
     assert recollect("export", "--output", str(file), data=tmp_path / "one").returncode == 0
     assert file.read_text() == lines
-    for expected in ("3 events imported, 0 were there already\n", "0 events imported, 3 were there already\n"):
+    for expected in ("3 events imported, 0 there already\n", "0 events imported, 3 there already\n"):
         assert recollect("import", "jsonl", str(file), data=tmp_path / "two").stdout == expected
     copied = recollect("export", data=tmp_path / "two").stdout.splitlines()
     given = ("id", "namespace", "version", "type", "occurred_at", "payload")
@@ -130,6 +130,23 @@ def test_replay_check_is_exit_1_on_a_difference_and_replay_mends_it(tmp_path: Pa
     assert (found.returncode, "a: DIFFERENT" in found.stdout) == (1, True)
     assert recollect("replay", "--namespace", "a", data=tmp_path).stdout == "a: 2 events replayed\n"
     assert recollect("replay", "--check", data=tmp_path).returncode == 0
+
+
+def test_a_filter_without_its_option_and_a_list_of_events_are_refused_with_what_is_meant(tmp_path: Path) -> None:
+    append(tmp_path, "a", "x")
+    refused = recollect("list", "a", "facts", "type=task", data=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "a filter is given as --filter type=task" in refused.stderr
+    assert "a filter is given as --filter name=value" in recollect("list", "a", "facts", "task", data=tmp_path).stderr
+    assert "the log itself is read by export and follow" in recollect("list", "a", "events", data=tmp_path).stderr
+
+
+def test_one_of_a_thing_is_counted_in_the_singular(tmp_path: Path) -> None:
+    append(tmp_path, "a", "x")
+    assert recollect("stats", data=tmp_path).stdout.startswith("1 event in 1 namespace\n")
+    assert recollect("replay", data=tmp_path).stdout == "a: 1 event replayed\n"
+    append(tmp_path, "b", "x", "y")
+    assert recollect("stats", data=tmp_path).stdout.startswith("3 events in 2 namespaces\n")
 
 
 def test_retrieve_answers_as_of_a_version_or_a_time(tmp_path: Path) -> None:
@@ -218,7 +235,7 @@ COMMANDS = {
     "embed": "--model --namespace --undo",
     "replay": "--namespace --check --park --as-of --processes",
     "compact": "--namespace --now --dry-run",
-    "verify": "--namespace --processes --anchor --save-anchor",
+    "verify": "folder --namespace --processes --anchor --save-anchor",
     "backup": "folder --keys",
     "restore": "folder --keys --without-keys",
     "archive": "--namespace --min-events --prune",

@@ -97,7 +97,7 @@ def test_an_export_with_derived_events_and_erasure_is_taken_back_whole(tmp_path:
         log.append("a", drafts([event_of(name) for name in EVENT_CLASSES]))
     exported = recollect("export", data=tmp_path / "one").stdout
     imported = recollect("import", "jsonl", "-", data=tmp_path / "two", stdin=exported.encode())
-    assert imported.stdout == f"{len(EVENT_CLASSES)} events imported, 0 were there already\n"
+    assert imported.stdout == f"{len(EVENT_CLASSES)} events imported, 0 there already\n"
     again = [orjson.loads(line) for line in recollect("export", data=tmp_path / "two").stdout.splitlines()]
     before = [orjson.loads(line) for line in exported.splitlines()]
     assert [(event["type"], event["payload"]) for event in again] == [

@@ -49,7 +49,7 @@ def test_a_folder_in_use_is_verified_and_every_line_is_one_of_text(tmp_path: Pat
     fill(tmp_path)
     code, checks = diagnosis(tmp_path)
     assert (code, checks["log"]["status"]) == (0, "ok")
-    assert "last 2 events of 1 namespaces" in checks["log"]["detail"]
+    assert "last 2 events of 1 namespace" in checks["log"]["detail"]
     shown = recollect("doctor", data=tmp_path)
     assert shown.stdout.splitlines()[-1] == "no check failed"
     assert "canary" not in shown.stdout

@@ -49,14 +49,14 @@ def test_the_command_line_erases_and_verifies_the_receipt(tmp_path: Path) -> Non
     assert '"events":1' in recollect("erase", "team", "--subject", "ann", "--dry-run", data=data).stdout
     unconfirmed = recollect("erase", "team", "--subject", "ann", data=data)
     assert (unconfirmed.returncode, unconfirmed.stderr) == (
-        2, "recollect: --yes: 1 events of team would be erased for good; add it\n"
+        2, "recollect: --yes: 1 event of team would be erased for good; add it\n"
     )  # fmt: skip
     erased = recollect("erase", "team", "--subject", "ann", "--output", str(receipt), "--yes", data=data)
     assert erased.returncode == 0, erased.stderr
     verified = recollect("verify-receipt", str(receipt), "--log", data=data).stdout
-    assert verified.startswith("intact: 1 events of team")
+    assert verified.startswith("intact: 1 event of team")
     assert "files of the namespace: 0 of" in verified
-    assert "recollect erase\t1 items" in recollect("audit", "--namespace", "team", data=data).stdout
+    assert "recollect erase\t1 item" in recollect("audit", "--namespace", "team", data=data).stdout
     assert recollect("verify", data=data).returncode == 0
     receipt.write_bytes(receipt.read_bytes().replace(b'"count":1', b'"count":2'))
     assert recollect("verify-receipt", str(receipt), data=data).returncode == 1

@@ -187,7 +187,7 @@ def test_init_new_log_keeps_the_archive_of_a_log_that_was_put_in_the_place_of_an
         copy(tmp_path / "one" / name, tmp_path / "two" / name)
     assert recollect("verify", data=tmp_path / "two").returncode == 2
     assert recollect("init", "--new-log", data=tmp_path / "two").returncode == 0
-    assert recollect("verify", data=tmp_path / "two").stdout.startswith("a: intact, 1 events")
+    assert recollect("verify", data=tmp_path / "two").stdout.startswith("a: intact, 1 event,")
 
 
 def test_a_killed_init_new_log_goes_on_when_it_is_called_again(folder: Path) -> None:

@@ -173,7 +173,7 @@ def test_compaction_and_jobs_on_the_command_line(tmp_path: Path) -> None:
     assert recollect("compact", "--now", "never", data=tmp_path).returncode == 2
     assert recollect_process("worker", data=tmp_path).returncode == 2
     shown = recollect("jobs", data=tmp_path)
-    assert (shown.returncode, shown.stdout.splitlines()[-1]) == (0, "0 of 1 namespaces have a backlog")
+    assert (shown.returncode, shown.stdout.splitlines()[-1]) == (0, "with a backlog: 0 of 1 namespace")
 
 
 def test_dead_letters_are_shown_and_requeued(tmp_path: Path) -> None:

@@ -147,4 +147,4 @@ def test_http_and_the_command_line_refuse_unknown_ids_and_an_import_does_not(tmp
     known = orjson.dumps(event_of("memory.invalidated", memory_id="e1")).decode()
     assert recollect("append", "a", known, data=tmp_path).returncode == 0
     imported = recollect("import", "jsonl", "-", "--namespace", "a", data=tmp_path, stdin=body)
-    assert imported.stdout == "1 events imported, 0 were there already\n"
+    assert imported.stdout == "1 event imported, 0 there already\n"

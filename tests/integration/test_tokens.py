@@ -155,8 +155,23 @@ def test_the_commands_create_list_rotate_and_revoke(tmp_path: Path) -> None:
     assert [accepted(TokenStore(tmp_path / "tokens.json"), one) for one in (text, rotated)] == [False, True]
     assert "The old secret is accepted until" in recollect("token", "rotate", listed["id"], data=tmp_path).stderr
     assert recollect("token", "revoke", listed["id"], data=tmp_path).returncode == 0
-    assert "revoked" in recollect("token", "list", data=tmp_path).stdout
+    head, row = recollect("token", "list", data=tmp_path).stdout.splitlines()
+    assert head.split("\t") == ["id", "state", "name", "scopes", "namespaces", "created_at", "expires_at"]
+    assert row.split("\t")[1:6] == ["revoked", "bot", "read,write", "a*", listed["created_at"]]
     assert recollect("token", "revoke", "nope", data=tmp_path).returncode == 2
+
+
+def test_a_live_token_is_rotated_and_revoked_by_its_name_when_no_other_has_it(
+    store: TokenStore, tmp_path: Path
+) -> None:
+    first, second = (store.create(name="bot", scopes=["read"], patterns=["a"], days=None)[0] for _ in range(2))
+    refused = recollect("token", "revoke", "bot", data=tmp_path)
+    assert refused.returncode == 2
+    assert f"2 live tokens have the name 'bot'; give one of {first.id}, {second.id}" in refused.stderr
+    assert recollect("token", "revoke", first.id, data=tmp_path).returncode == 0
+    assert recollect("token", "rotate", "bot", data=tmp_path).returncode == 0
+    assert recollect("token", "revoke", "bot", data=tmp_path).stdout == f"{second.id} is revoked\n"
+    assert recollect("token", "revoke", "bot", data=tmp_path).returncode == 2
 
 
 def test_the_audit_log_says_who_read_what_without_texts_and_is_bounded(tmp_path: Path) -> None:
