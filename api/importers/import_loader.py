@@ -35,6 +35,8 @@ from recollect.events.validation import draft
 _LABELLED_TYPES = frozenset({"message.added", "observation.recorded", "document.added"})
 _CHANGED = "imported before with other content"
 _ERASED = "erased before"
+#: Times that a memory ends and is open again by imports.
+_TURNS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,8 @@ def load(
         if not loader.add(record):
             break
     loader.flush()
+    loader.add_endings()
+    loader.flush()
     if log is not None and loader.repeated:
         loader.add_again(returned)
     return loader.report
@@ -96,6 +100,8 @@ class _Loader:
         self._batch_bytes = 0
         self._items = 0
         self._session: str | None = None
+        self._endings: list[ImportedEnding] = []
+        self._open_keys: set[str] = set()
         #: Hashes of what a dry run would have appended, to report repetitions within a file.
         self._seen: dict[int, int] = {}
         #: Documents of this format that the log has already, by their ids; the last one of an id counts.
@@ -109,10 +115,12 @@ class _Loader:
             self.report.skip(record.reason, record.count)
             return True
         if isinstance(record, ImportedEnding):
-            ending = self._ending(record)
-            if ending is None:
+            if record.is_open:
+                self._open_keys.add(record.key)
+            if record.otherwise is None or self._has(record.key):
+                self._endings.append(record)
                 return True
-            record = ending
+            record = record.otherwise
         self.report.seen += 1
         if isinstance(record, Failed):
             self.report.fail(record)
@@ -131,6 +139,13 @@ class _Loader:
         self._items += 1
         self._append(namespace, drafts)
         return True
+
+    def add_endings(self) -> None:
+        """Add the ends of memories, after everything that states one."""
+        for record in self._endings:
+            event = self._ending(record) if record.is_open or record.key not in self._open_keys else None
+            if event is not None and not self.add(event):
+                return
 
     def flush(self) -> None:
         """Append the batch."""
@@ -187,20 +202,36 @@ class _Loader:
         return [session, *drafts], namespace
 
     def _ending(self, record: ImportedEnding) -> ImportedEvent | None:
-        """Return the event that ends a memory of an earlier import; None when the log has no such memory."""
-        memory_id = imported_id(self._options.format, short_hash(record.key))
-        if self._log is None or self._log.find(self._options.namespace or "", memory_id) is None:
+        """Return the event that ends a memory of an earlier import, or undoes the end that an import appended.
+
+        The ends and their undoings have numbered keys in turn. None when there is nothing to end or to undo.
+        """
+        if not self._has(record.key):
             return None
-        payload = {"memory_id": memory_id, "ended_at": record.ended_at}
-        return ImportedEvent(
-            key=f"{record.key}:ended", fields={"type": "memory.ended", "payload": payload}, where=record.where
-        )
+        keys = [f"{record.key}:ended", *(f"{record.key}:ended:{turn}" for turn in range(1, _TURNS_MAX))]
+        turn = next((turn for turn, key in enumerate(keys) if not self._has(key)), _TURNS_MAX - 1)
+        if record.is_open:
+            if turn % 2 == 0:
+                return None
+            undo = {"event_id": self._id(keys[turn - 1])}
+            return ImportedEvent(key=keys[turn], fields={"type": "edit.undone", "payload": undo}, where=record.where)
+        # One that is ended already is ended by the same event, which the log has.
+        payload = {"memory_id": self._id(record.key), "ended_at": record.ended_at}
+        key = keys[turn - turn % 2]
+        return ImportedEvent(key=key, fields={"type": "memory.ended", "payload": payload}, where=record.where)
+
+    def _id(self, key: str) -> str:
+        return imported_id(self._options.format, short_hash(key))
+
+    def _has(self, key: str) -> bool:
+        """Return whether the log has the event of a key."""
+        return self._log is not None and self._log.find(self._options.namespace or "", self._id(key)) is not None
 
     def _draft(self, record: ImportedEvent) -> EventDraft:
         """Return the event of a record with its id, session and label."""
         fields = dict(record.fields)
         kind = self._options.format
-        fields["id"] = imported_id(kind, short_hash(record.key))
+        fields["id"] = self._id(record.key)
         if record.conversation is not None:
             fields["session_id"] = session_id(kind, record.conversation)
         payload: dict[str, Any] = dict(fields["payload"])

@@ -50,13 +50,20 @@ class ImportedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedEnding:
-    """The end of a memory that an earlier import stated, such as a task that is ticked now."""
+    """The end of a memory that an earlier import stated, such as a task that is ticked now.
+
+    Of several records with one key, such as a task that a note has twice, one that is open counts.
+    """
 
     #: The key of the event that stated it; it has no end when the log has no such event.
     key: str
     where: str
+    #: It is open, also when an earlier import ended it.
+    is_open: bool = False
     #: None: the time of the import.
     ended_at: datetime | None = None
+    #: What is imported when there is nothing to end.
+    otherwise: ImportedEvent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,12 @@ sentence about a name with one of a few verbs. Any other line is kept whole, as 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.api.importers.imported_records import IMPORTED_CONFIDENCE
+from recollect.api.importers.task_notation import read_notation, without_end
 from recollect.events.limits import NAME_CHARS_MAX
 from recollect.jobs.extraction.name_lexicon import lists_of
 from recollect.jobs.extraction.stated_preferences import category_of
@@ -48,8 +50,6 @@ TASK_PREDICATE = "needs to"
 #: A line of a task, as `bullet_text` returns it, or as a sentence begins.
 _TASK_LINE = re.compile(rf"^(?P<state>{'|'.join(_STATES)}|TODO): (?P<text>\S.*)$", re.DOTALL)
 _ENDED_STATES = ("Done", "Cancelled")
-#: The day that the plugin Tasks of Obsidian writes behind a task when it is ticked or cancelled.
-_TICKED_ON = re.compile(r"\s{0,4}[✅❌]\ufe0f? ?(?P<day>\d{4}-\d{2}-\d{2})")
 _USER = re.compile(r"^(?:the )?user(?P<own>['’]s)?(?![\w'’-])(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
 _POSSESSIVE = re.compile(r"^(?P<key>[\w' -]{1,60}?) (?P<verb>is|are) (?P<value>\S.*)$", re.DOTALL)
 #: `Hates phone calls` below a heading of preferences.
@@ -90,11 +90,21 @@ def bullet_text(line: str) -> str | None:
 class Task(NamedTuple):
     """A task of a note."""
 
-    #: Its words, which are the same before and after it is ticked.
+    #: `To do`, `In progress`, `Waiting`, `Done` or `Cancelled`.
+    state: str
+    #: Its words without dates and tags.
     text: str
-    is_open: bool
+    #: Such as `due 2026-12-01`, and tags.
+    details: tuple[str, ...]
+    #: Its line without state and end: the same before and after it is ticked.
+    line: str
     #: The day on which it was ticked, in ISO 8601; None when the line has none.
     ended_on: str | None
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it is still to be done."""
+        return self.state not in _ENDED_STATES
 
 
 def task_of(line: str) -> Task | None:
@@ -102,23 +112,30 @@ def task_of(line: str) -> Task | None:
     match = _TASK_LINE.match(line)
     if match is None:
         return None
-    ticked = _TICKED_ON.search(match["text"])
-    text = plain_text(_TICKED_ON.sub("", match["text"]))
-    is_open = match["state"] not in _ENDED_STATES
-    return Task(text, is_open, None if ticked is None else ticked["day"]) if any(map(str.isalnum, text)) else None
+    words, details, ended_on = read_notation(plain_text(match["text"]))
+    line = plain_text(without_end(match["text"]))
+    return Task(match["state"], words, details, line, ended_on) if any(map(str.isalnum, words)) else None
 
 
-def task_fact(text: str, subject: str, *, topic: str | None = None) -> dict[str, Any]:
+def task_fact(text: str, subject: str, *, details: Sequence[str | None] = ()) -> dict[str, Any]:
     """Return the fact of an open task, whose sentence has the words of the questions for it.
 
+    A day on which it is due is in its words: it is no end, since an overdue task is still open.
+
     Parameters:
-        topic: the headings of the task.
+        details: its headings, dates and tags.
     """
-    fact = _triple(subject, TASK_PREDICATE, f"{text} ({topic})" if topic else text)
+    fact = _triple(subject, TASK_PREDICATE, detailed(text, details))
     return fact | {
         "type": "task",
         "statement": f"{fact['subject']} still has an open task on the todo list: {fact['object']}",
     }
+
+
+def detailed(text: str, details: Sequence[str | None]) -> str:
+    """Return a text with details behind it: `Call Ed (Mill; due 2026-12-01)`."""
+    given = "; ".join(filter(None, details))
+    return f"{text} ({given})" if given else text
 
 
 def is_keyed(line: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from recollect.api.importers.imported_people import stated_people
 from recollect.api.importers.imported_records import (
     ImportedEnding,
+    ImportedEvent,
     ReadOptions,
     Record,
     Skipped,
@@ -19,6 +20,7 @@ from recollect.api.importers.imported_records import (
     short_hash,
 )
 from recollect.api.importers.imported_statements import (
+    Task,
     bullet_text,
     imported_fact,
     is_hint,
@@ -29,6 +31,7 @@ from recollect.api.importers.imported_statements import (
     task_fact,
     task_of,
 )
+from recollect.api.importers.task_notation import is_planning
 from recollect.events.errors import InvalidInput
 
 _HEADING = re.compile(r"^(?P<level>#{1,6})\s{1,4}(?P<title>\S.*?)\s{0,4}#{0,6}$")
@@ -150,27 +153,32 @@ def topic_of(headings: tuple[str, ...]) -> str | None:
 
 
 def note_task(
-    headings: tuple[str, ...], line: str, name: str, subject: str, occurred_at: datetime | None = None
-) -> Record | None:
-    """Return an open task as a fact of the type task, a ticked one as the end of that fact; None for another line.
+    headings: tuple[str, ...],
+    task: Task,
+    name: str,
+    subject: str,
+    occurred_at: datetime | None = None,
+    otherwise: ImportedEvent | None = None,
+) -> Iterator[Record]:
+    """Yield an open task as a fact of the type task, a ticked one as the end of that fact.
 
-    A task that was moved to another note, or is in several, is open in the last of them alone.
+    A task that was moved to another note, or has another date, is open in the last form alone.
 
     Parameters:
-        name: the name of the note; within it, a task is known by its words.
+        name: the name of the note; within it, a task is known by its line.
+        otherwise: what is imported of a ticked task that no earlier import had open.
     """
-    task = task_of(line)
-    if task is None:
-        return None
-    key, where = f"{name}:task:{short_hash(task.text)}", f"{name}: {line[:60]}"
-    if not task.is_open:
-        return ImportedEnding(key=key, where=where, ended_at=as_moment(task.ended_on))
-    topics = tuple(title for title in headings if title.casefold() not in _OF_TASKS)
-    fact = task_fact(task.text, subject, topic=topic_of(topics))
-    # A note without a date takes over the task of one with a date: both are inferred.
-    same = {"source_type": "inferred", "conflict_key": f"task {short_hash(subject, task.text)}"}
-    stated = imported_fact(fact, stated_at=occurred_at) | same
-    return knowledge(key, "fact.stated", stated, where=where, occurred_at=occurred_at)
+    key, where = f"{name}:task:{short_hash(task.line)}", f"{name}: {task.line[:60]}"
+    if task.is_open:
+        topics = tuple(title for title in headings if title.casefold() not in _OF_TASKS)
+        tags = (detail for detail in task.details if detail.casefold() not in _OF_TASKS)
+        fact = task_fact(task.text, subject, details=(topic_of(topics), *tags))
+        # A note without a date takes over the task of one with a date: both are inferred.
+        same = {"source_type": "inferred", "conflict_key": f"task {short_hash(subject, task.text)}"}
+        stated = imported_fact(fact, stated_at=occurred_at) | same
+        yield knowledge(key, "fact.stated", stated, where=where, occurred_at=occurred_at)
+    ended_at = as_moment(task.ended_on)
+    yield ImportedEnding(key=key, where=where, is_open=task.is_open, ended_at=ended_at, otherwise=otherwise)
 
 
 def note_facts(text: str, options: ReadOptions, *, key: str, occurred_at: datetime | None = None) -> Iterator[Record]:
@@ -183,10 +191,10 @@ def note_facts(text: str, options: ReadOptions, *, key: str, occurred_at: dateti
     for headings, line in note_lines(text):
         name = f"{key}:{short_hash(topic_of(headings) or '', line)}"
         where = f"{key}: {line[:60]}"
-        task = note_task(headings, line, key, options.subject, occurred_at)
+        task = task_of(line)
         if task is not None:
-            yield task
-            if not isinstance(task, ImportedEnding):
+            yield from note_task(headings, task, key, options.subject, occurred_at)
+            if task.is_open:
                 continue
         stated = _stated(headings, line, options.subject, occurred_at)
         if not stated:
@@ -233,6 +241,8 @@ def _blocks(text: str) -> Iterator[str]:
 
 def _continues(before: str, line: str) -> bool:
     """Return whether a line continues the one before, which was wrapped: it is long, or the line is indented below."""
+    if is_planning(line.strip()):
+        return True
     if not line.strip() or bullet_text(line) is not None or is_keyed(line):
         return False
     is_indented = line[:1].isspace() and not before[:1].isspace()

@@ -39,7 +39,7 @@ def noted_statements(text: str, note_id: str, subject: str, speaker: str) -> lis
 def _statement(sentence: str, subject: str, origin: dict[str, Any], topic: str | None) -> dict[str, Any] | None:
     task = task_of(sentence)
     if task is not None and task.is_open:
-        fact = task_fact(task.text, subject, topic=topic)
+        fact = task_fact(task.text, subject, details=(topic, *task.details))
         return {"type": "fact.stated", "payload": imported_fact(fact, **origin)}
     preference = liking(sentence, subject)
     if preference is not None and _is_short(preference["key"]):

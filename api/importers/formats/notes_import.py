@@ -16,7 +16,6 @@ from recollect.api.importers.imported_records import (
     IMPORTED_CONFIDENCE,
     Failed,
     ImportedConversation,
-    ImportedEnding,
     ImportedEvent,
     ReadOptions,
     Record,
@@ -29,6 +28,7 @@ from recollect.api.importers.imported_records import (
     knowledge,
     short_hash,
 )
+from recollect.api.importers.imported_statements import detailed, task_of
 from recollect.api.importers.importer import Importer, Match
 from recollect.api.importers.markdown_notes import (
     note_facts,
@@ -117,9 +117,9 @@ def _note(files: SourceFiles, name: str, documents: Mapping[str, str], options: 
         targets = [documents.get(target.casefold(), target) for target in [*links][:_LINKS_MAX]]
         yield from _document(fields, text.strip(), name, [target for target in targets if target != _id(name)])
         for headings, line in note_lines(text):
-            task = note_task((path.stem, *headings), line, name, options.subject)
+            task = task_of(line)
             if task is not None:
-                yield task
+                yield from note_task((path.stem, *headings), task, name, options.subject)
     else:
         yield Skipped(reason="empty note")
 
@@ -202,21 +202,31 @@ def _daily(text: str, name: str, day: datetime, subject: str, *, slug: str | Non
         if not any(map(str.isalnum, said)):
             yield Skipped(reason="line without words")
             continue
-        task = note_task(tuple(topics), line, name, subject, day + _NOON)
+        occurred_at = day + (_NOON if time is None else _clock(time))
+        task = task_of(line)
+        ended_at = None
         if task is not None:
-            yield task
-            if not isinstance(task, ImportedEnding):
-                continue
-        yield ImportedEvent(
+            ended_at = as_moment(task.ended_on)
+            said = f"{task.state}: {detailed(task.text, task.details)}"
+            if ended_at is not None and ended_at != day:
+                occurred_at = ended_at + _NOON
+        event = ImportedEvent(
             key=f"{name}:{short_hash(topic or '', line)}",
             fields={
                 "type": "observation.recorded",
-                "occurred_at": day + (_NOON if time is None else _clock(time)),
+                "occurred_at": occurred_at,
                 "payload": {"text": f"{topic}: {said}" if topic else said},
             },
             where=f"{name}: {line[:60]}",
             conversation=conversation,
         )
+        if task is None or ended_at is not None:
+            yield event
+        if task is not None:
+            # Ticked without a day, it was done when an import sees it first, and on the day of the note only if that
+            # is the first import.
+            otherwise = None if task.is_open or ended_at is not None else event
+            yield from note_task(tuple(topics), task, name, subject, day + _NOON, otherwise)
 
 
 def _clock(time: re.Match[str]) -> timedelta:

@@ -196,7 +196,7 @@ def test_open_tasks_are_recalled_until_a_later_import_has_them_ticked(
     )
     assert run(path, settings_of_test, dry_run=True).imported["memory.ended"] == 3
     again = run(path, settings_of_test)
-    assert again.imported == {"memory.ended": 3, "observation.recorded": 2, "document.added": 1}
+    assert again.imported == {"memory.ended": 3, "observation.recorded": 1, "document.added": 1}
     assert run(path, settings_of_test).added == 0
     with Recollect(settings=settings_of_test, workers=False) as memory:
         tasks = memory.list("ann", "facts", filters={"type": "task"})["items"]
@@ -212,6 +212,91 @@ def test_open_tasks_are_recalled_until_a_later_import_has_them_ticked(
             context = memory.retrieve("ann", question).context
             assert "open task on the todo list: Ask Ed" in context
             assert "council" not in context.partition("Relevant History")[0]
+
+
+def test_a_task_that_is_unticked_is_open_again_and_the_same_import_again_adds_nothing(
+    tmp_path: Path, settings_of_test: Settings
+) -> None:
+    path = write_folder(tmp_path / "vault", {"Boat.md": "# Boat\n\n- [ ] Varnish\n", "2026-11-20.md": "- [ ] Pay\n"})
+    run(path, settings_of_test)
+    for box, change in (("x", "memory.ended"), (" ", "edit.undone"), ("x", "memory.ended"), (" ", "edit.undone")):
+        for name, task in (("Boat.md", "Varnish"), ("2026-11-20.md", "Pay")):
+            (path / name).write_text(f"# Boat\n\n- [{box}] {task}\n", encoding="utf-8")
+        assert run(path, settings_of_test, dry_run=True).imported[change] == 2
+        assert run(path, settings_of_test).imported[change] == 2
+        assert run(path, settings_of_test).added == 0
+        assert _open_tasks(settings_of_test) == ([] if box == "x" else ["Pay", "Varnish (Boat)"])
+    with Recollect(settings=settings_of_test, workers=False) as memory:
+        [pay] = [row for row in memory.facts("ann")["items"] if row["object"] == "Pay"]
+        memory.end("ann", pay["id"])
+    # What a user ended stays ended.
+    assert run(path, settings_of_test).added == 0
+
+
+def test_a_task_that_a_note_has_twice_is_open_while_one_of_them_is(tmp_path: Path, settings_of_test: Settings) -> None:
+    path = write_folder(tmp_path / "vault", {"2026-11-20.md": "- [x] Water the figs\n- [ ] Water the figs\n"})
+    run(path, settings_of_test)
+    assert run(path, settings_of_test).added == 0
+    assert _open_tasks(settings_of_test) == ["Water the figs"]
+
+
+def test_a_done_task_is_on_the_day_of_its_sign_or_of_the_first_import_that_has_it_done(
+    tmp_path: Path, settings_of_test: Settings
+) -> None:
+    note = "- [x] Ordered flour ✅ 2026-11-18\n- [x] Sold figs\n- [ ] Call Ed\n- [x] Baked [completion:: 2026-11-20]\n"
+    path = write_folder(tmp_path / "vault", {"2026-11-20.md": note})
+    run(path, settings_of_test)
+    (path / "2026-11-20.md").write_text(note.replace("[ ]", "[x]"), encoding="utf-8")
+    # That it was open at the first import shows that it was not done on the day of the note.
+    assert run(path, settings_of_test).imported == {"memory.ended": 1}
+    done = [
+        (event.as_json()["occurred_at"], event.data()["text"])
+        for event in events(settings_of_test, "observation.recorded")
+    ]
+    assert done == [
+        ("2026-11-18T12:00:00Z", "Done: Ordered flour"),
+        ("2026-11-20T12:00:00Z", "Done: Sold figs"),
+        ("2026-11-20T12:00:00Z", "Done: Baked"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "task"),
+    [
+        ("- [ ] Call the council 📅 2026-12-01 #admin", "Call the council (Log; due 2026-12-01; admin)"),
+        (
+            "- [ ] Varnish ⏳ 2026-05-01 🛫 2026-04-01 ➕ 2026-01-02",
+            "Varnish (Log; scheduled for 2026-05-01; from 2026-04-01)",
+        ),
+        ("- [ ] Buy rope [due:: 2026-12-05]", "Buy rope (Log; due 2026-12-05)"),
+        ("- [ ] Buy rope (scheduled:: 2026-12-05) today", "Buy rope today (Log; scheduled for 2026-12-05)"),
+        ("- [ ] Ask #ed about #12 #task #boat/deck", "Ask ed about #12 (Log; boat/deck)"),
+        (
+            "- TODO Ask Ed #[[mill]]\n  DEADLINE: <2026-12-03 Thu>\n  SCHEDULED: <2026-12-01 Tue 10:00 .+1d>",
+            "Ask Ed (Log; due 2026-12-03; scheduled for 2026-12-01; mill)",
+        ),
+        ("- [ ] The due date: a riddle, overdue:: 2026-12-05", "The due date: a riddle, overdue:: 2026-12-05 (Log)"),
+    ],
+)
+def test_dates_and_tags_of_a_task_are_in_its_words_as_people_write_them(
+    line: str, task: str, tmp_path: Path, settings_of_test: Settings
+) -> None:
+    run(write_folder(tmp_path / "vault", {"2026-11-20.md": f"## Log\n\n{line}\n"}), settings_of_test)
+    assert _open_tasks(settings_of_test) == [task]
+    assert events(settings_of_test, "observation.recorded") == []
+
+
+def test_a_task_with_another_date_takes_the_place_of_the_earlier_one(
+    tmp_path: Path, settings_of_test: Settings
+) -> None:
+    path = write_folder(tmp_path / "vault", {"Boat.md": "- [ ] Varnish 📅 2026-12-01\n"})
+    run(path, settings_of_test)
+    (path / "Boat.md").write_text("- [ ] Varnish 📅 2026-12-08\n", encoding="utf-8")
+    run(path, settings_of_test)
+    assert _open_tasks(settings_of_test) == ["Varnish (Boat; due 2026-12-08)"]
+    (path / "Boat.md").write_text("- [x] Varnish 📅 2026-12-08 ✅ 2026-12-02\n", encoding="utf-8")
+    run(path, settings_of_test)
+    assert _open_tasks(settings_of_test) == []
 
 
 @pytest.mark.parametrize("imports_first", [True, False])
