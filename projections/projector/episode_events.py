@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from recollect.events.envelope import RecordedEvent
+from recollect.events.intake.quarantine import is_imported
 from recollect.events.intake.recalled_context import strip_recalled
 from recollect.events.local_time import zone_offset
 from recollect.projections.text.importance import NEUTRAL_IMPORTANCE, importance_of
@@ -159,10 +160,10 @@ def _action(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
 
 
 def _observation(event: RecordedEvent, payload: dict[str, Any]) -> Episode:
-    """Return the episode of an observation; its speaker is the actor or `observer`."""
+    """Return the episode of an observation; its speaker is the actor, `note` of an import, or `observer`."""
     return Episode(
         type="observation",
-        speaker=event.actor or "observer",
+        speaker=event.actor or ("note" if is_imported(event.id) else "observer"),
         text=payload["text"],
         stated_importance=payload.get("importance", NEUTRAL_IMPORTANCE),
         metadata=payload.get("metadata"),

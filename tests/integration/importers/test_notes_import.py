@@ -233,6 +233,15 @@ def test_a_task_that_is_unticked_is_open_again_and_the_same_import_again_adds_no
     assert run(path, settings_of_test).added == 0
 
 
+def test_lines_of_a_daily_note_are_shown_as_notes_and_not_as_those_of_an_observer(
+    tmp_path: Path, settings_of_test: Settings
+) -> None:
+    run(write_folder(tmp_path / "vault", {"2026-11-20.md": "- Met Rosie at the mill\n"}), settings_of_test)
+    with Recollect(settings=settings_of_test, workers=False) as memory:
+        assert [row["speaker"] for row in memory.episodes("ann")["items"]] == ["note"]
+        assert "] note: Met Rosie at the mill" in memory.retrieve("ann", "Where did I meet Rosie?").context
+
+
 def test_a_task_that_a_note_has_twice_is_open_while_one_of_them_is(tmp_path: Path, settings_of_test: Settings) -> None:
     path = write_folder(tmp_path / "vault", {"2026-11-20.md": "- [x] Water the figs\n- [ ] Water the figs\n"})
     run(path, settings_of_test)
