@@ -70,6 +70,13 @@ def import_file(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing, and print what would be imported.")
     ] = False,
+    delete_missing: Annotated[
+        bool,
+        typer.Option(
+            "--delete-missing",
+            help="Remove the documents of notes that this folder does not have any more; --dry-run names them.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Import an export of another program: `file` can be left out. Exits with 1 when it, or an item, cannot be read.
@@ -83,7 +90,7 @@ def import_file(
     try:
         report = None
         if form in ("auto", "memory-md", "kira"):
-            report = _import_view(context, path, form, namespace, dry_run=dry_run)
+            report = _import_view(context, path, form, namespace, dry_run=dry_run, delete_missing=delete_missing)
         if report is None:
             with progress_bars() as progress:
                 report = import_path(
@@ -95,6 +102,7 @@ def import_file(
                     since=since,
                     limit=limit,
                     dry_run=dry_run,
+                    delete_missing=delete_missing,
                     on_progress=lambda done: progress.show("importing", done, None),
                 )
     except InvalidInput as error:
@@ -109,7 +117,7 @@ def import_file(
 
 
 def _import_view(
-    context: typer.Context, path: Path, form: str, namespace: str | None, *, dry_run: bool
+    context: typer.Context, path: Path, form: str, namespace: str | None, *, dry_run: bool, delete_missing: bool
 ) -> ImportReport | None:
     """Import the edits of an exported memory-md folder; return None for any other path."""
     from recollect.api.importers.source_files import open_source  # noqa: PLC0415
@@ -120,6 +128,8 @@ def _import_view(
             if form != "memory-md":
                 return None
             raise InvalidInput("has no file that `recollect export --format memory-md` wrote", field=str(path))
+        if delete_missing:
+            raise InvalidInput("is for a folder of notes, not for files of an export", field="--delete-missing")
         with _memory_folder(context.obj, dry_run=dry_run) as folder, open_cli_memory(folder) as memory:
             return import_view(memory, files, namespace, dry_run=dry_run)
 

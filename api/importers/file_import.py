@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from recollect.api.importers.import_loader import LoadOptions, load
 from recollect.api.importers.imported_records import Failed, ImportReport, ReadOptions
 from recollect.api.importers.importer import importer_of, recognised
+from recollect.api.importers.missing_documents import MissingDocument, missing_documents
 from recollect.api.importers.returned_documents import returned_documents
 from recollect.api.importers.source_files import open_source
 from recollect.api.settings import Settings
@@ -32,6 +33,7 @@ def import_path(
     since: str | None = None,
     limit: int | None = None,
     dry_run: bool = False,
+    delete_missing: bool = False,
     on_progress: OnCount = lambda _: None,
 ) -> ImportReport:
     """Import `path`, and return what became of its items. Importing it again adds nothing.
@@ -43,6 +45,7 @@ def import_path(
         since: a time or a date; what happened before is left out.
         limit: the largest number of items to import.
         dry_run: append nothing, and create no log.
+        delete_missing: remove the documents of earlier imports of a folder of notes whose file it does not have.
 
     Raises:
         InvalidInput: an option is wrong, or the path is not an export of this format; nothing was appended.
@@ -56,15 +59,35 @@ def import_path(
         name = importer.name
         if namespace is None and not importer.has_namespaces:
             raise InvalidInput(f"{name} has no namespaces; say whose memory it becomes", field="--namespace")
-        options = LoadOptions(format=name, namespace=namespace, since=since_moment, items_max=limit, dry_run=dry_run)
+        folder = path.resolve().name if importer.is_folder and path.is_dir() else None
+        is_whole = folder is not None and since is None and limit is None
+        if delete_missing and not is_whole:
+            raise InvalidInput("is for a whole folder of notes, without --since and --limit", field="--delete-missing")
+        options = LoadOptions(
+            format=name,
+            namespace=namespace,
+            since=since_moment,
+            items_max=limit,
+            dry_run=dry_run,
+            folder=folder,
+            delete_missing=delete_missing,
+        )
         records = importer.read(files, ReadOptions(user=user, namespace=namespace))
         log = _open_log(settings, dry_run=dry_run)
         with closing(log) if log is not None else nullcontext():
+            data = settings.storage.data
 
             def returned(namespace: str, documents: Sequence[EventDraft]) -> list[EventDraft]:
-                return [] if log is None else returned_documents(settings.storage.data, log, namespace, name, documents)
+                return [] if log is None else returned_documents(data, log, namespace, name, documents)
 
-            report = load(log, records, options, settings.privacy, on_progress, returned)
+            def missing(namespace: str, read: Mapping[str, str | None]) -> list[MissingDocument]:
+                # A first import has nothing to compare with, and no read models yet.
+                if log is None or folder is None or not is_whole or is_first:
+                    return []
+                return missing_documents(data, log, namespace, name, folder, read)
+
+            is_first = log is None or namespace is None or log.head(namespace).version == 0
+            report = load(log, records, options, settings.privacy, on_progress, returned, missing)
     if not report.seen:
         report.fail(Failed(where=str(path), reason=f"holds nothing that {name} would have"))
     return report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,8 +21,10 @@ from recollect.api.importers.imported_records import (
     as_name,
     short_hash,
 )
+from recollect.api.importers.missing_documents import MissingDocument
 from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog
+from recollect.events.counted_nouns import counted
 from recollect.events.envelope import Appended, EventDraft, microseconds
 from recollect.events.errors import Erased, EventIdConflict, InvalidInput
 from recollect.events.intake.quarantine import IMPORTED_LABEL, OTHERS_LABEL, imported_id, with_quarantine
@@ -53,6 +55,10 @@ class LoadOptions:
     items_max: int | None = None
     #: Append nothing, and report what would be appended.
     dry_run: bool = False
+    #: The name of the folder whose files are documents; None: they are not files of a folder.
+    folder: str | None = None
+    #: Remove the documents that have no file any more.
+    delete_missing: bool = False
 
 
 def load(
@@ -62,12 +68,14 @@ def load(
     privacy: PrivacySettings,
     on_progress: OnCount,
     returned: Callable[[str, Sequence[EventDraft]], Sequence[EventDraft]] = lambda _, __: (),
+    missing: Callable[[str, Mapping[str, str | None]], Sequence[MissingDocument]] = lambda _, __: (),
 ) -> ImportReport:
     """Append the records; the same records again append nothing.
 
     Parameters:
         log: None with `dry_run`, when there is no log yet.
         returned: returns the documents of a namespace to append again, of those that the log has already.
+        missing: returns the documents of a namespace, of the same folder, that were not read.
 
     Raises:
         StorageError: the disk; the batches before it are appended, and the same import again adds the rest.
@@ -81,6 +89,7 @@ def load(
     loader.flush()
     if log is not None and loader.repeated:
         loader.add_again(returned)
+    loader.remove(missing)
     return loader.report
 
 
@@ -104,6 +113,8 @@ class _Loader:
         self._open_keys: set[str] = set()
         #: Hashes of what a dry run would have appended, to report repetitions within a file.
         self._seen: dict[int, int] = {}
+        #: The documents of this format, each with the hash of its text when it is new, None when the log has it.
+        self.documents: dict[str, str | None] = {}
         #: Documents of this format that the log has already, by their ids; the last one of an id counts.
         self.repeated: dict[str, EventDraft] = {}
         self.report = ImportReport(format=options.format, is_dry_run=options.dry_run)
@@ -153,7 +164,9 @@ class _Loader:
             return
         for event, outcome in self._recorded(self._batch):
             if event.type == "document.added" and str(event.id).startswith(imported_id(self._options.format, "")):
-                document_id: str = orjson.loads(event.payload)["document_id"]
+                payload: dict[str, Any] = orjson.loads(event.payload)
+                document_id: str = payload["document_id"]
+                self.documents[document_id] = short_hash(payload["text"]) if outcome == "new" else None
                 self.repeated.pop(document_id, None)
                 self.repeated |= {document_id: event} if outcome == "duplicate" else {}
             match outcome:
@@ -172,6 +185,28 @@ class _Loader:
         for document in returned(self._namespace, [*self.repeated.values()]):
             self.report.duplicates -= 1
             self._append(self._namespace, with_quarantine([document], imported=True))
+        self.flush()
+
+    def remove(self, missing: Callable[[str, Mapping[str, str | None]], Sequence[MissingDocument]]) -> None:
+        """Remove documents without a file: those that have another name now, and with `delete_missing` all others.
+
+        A folder in which less of the earlier documents is there than missing may be another folder.
+        """
+        namespace, is_read = self._options.namespace or "", not self.report.failures
+        documents: Sequence[MissingDocument] = missing(namespace, self.documents) if is_read else ()
+        kept = sum(text is None for text in self.documents.values())
+        gone = sum(not document.is_renamed for document in documents)
+        removes_all = self._options.delete_missing and is_read and gone <= kept
+        if self._options.delete_missing and not removes_all:
+            counts = f"of earlier imports, {counted(gone, 'document')} would go and {kept:,} would stay"
+            reason = f"{counts}: is it the same folder?" if is_read else "some files could not be read"
+            self.report.fail(Failed(where="--delete-missing", reason=f"nothing was removed; {reason}"))
+        for document in documents:
+            if document.is_renamed or removes_all:
+                self.report.removed[document.path] = str(document.removal.id)
+                self._append(namespace, [document.removal])
+            else:
+                self.report.missing.append(document.path)
         self.flush()
 
     def _append(self, namespace: str, drafts: list[EventDraft]) -> None:
@@ -237,9 +272,19 @@ class _Loader:
         payload: dict[str, Any] = dict(fields["payload"])
         if fields["type"] in _LABELLED_TYPES:
             payload["labels"] = sorted([IMPORTED_LABEL, *([] if record.is_own_words else [OTHERS_LABEL])])
+        if fields["type"] == "document.added" and self._options.folder is not None:
+            payload["metadata"] = payload["metadata"] | self._folder(fields["id"])
         if fields["type"] == "message.added":
             payload["metadata"] = {"import": kind, **payload.get("metadata", {})}
         return draft(fields | {"payload": payload}, field=fields["type"])
+
+    def _folder(self, event_id: str) -> dict[str, str]:
+        """Return the folder of a document as it is recorded: the same event has it under every name of the folder."""
+        recorded = None if self._log is None else self._log.find(self._options.namespace or "", event_id)
+        if recorded is None:
+            return {"folder": str(self._options.folder)}
+        metadata: dict[str, Any] = recorded.data().get("metadata", {})
+        return {name: value for name, value in metadata.items() if name == "folder"}
 
     def _session_draft(self, conversation: ImportedConversation) -> EventDraft:
         """Return the start of a conversation."""

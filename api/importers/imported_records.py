@@ -259,6 +259,10 @@ class ImportReport:
     failed: list[Failed] = field(default_factory=list[Failed])
     #: The number of all failures.
     failures: int = 0
+    #: The events that remove documents without a file, by the path of the file.
+    removed: dict[str, str] = field(default_factory=dict[str, str])
+    #: Files of documents of earlier imports that a folder does not have.
+    missing: list[str] = field(default_factory=list[str])
     #: The namespaces with new events.
     namespaces: set[str] = field(default_factory=set[str])
     #: Of a dry run, the first statements of each type.
@@ -302,6 +306,8 @@ class ImportReport:
             "skipped": self.skipped,
             "failed": [{"where": failure.where, "reason": failure.reason} for failure in self.failed],
             "failures": self.failures,
+            "removed": self.removed,
+            "missing": self.missing,
             "namespaces": sorted(self.namespaces),
             "preview": self.preview,
         }
@@ -320,11 +326,19 @@ class ImportReport:
         if self.quarantined:
             lines.append(f"waiting for a review, since they look like instructions: {self.quarantined}")
         lines += [f"skipped: {count} ({reason})" for reason, count in sorted(self.skipped.items())]
+        removed = "would remove, since it has no file" if self.is_dry_run else "removed, since it has no file"
+        lines += [f"{removed}: {path} (event {event_id})" for path, event_id in self.removed.items()]
+        if self.missing:
+            more = ", …" if len(self.missing) > _MISSING_MAX else ""
+            files = f"{counted(len(self.missing), 'document')} ({', '.join(self.missing[:_MISSING_MAX])}{more})"
+            lines.append(f"imported before, and not in this folder: {files}; --delete-missing removes what has no file")
         lines += [f"FAILED: {failure.where}: {failure.reason}" for failure in self.failed]
         if self.failures > len(self.failed):
             lines.append(f"FAILED: {self.failures - len(self.failed)} more")
         return "\n".join(lines)
 
 
+#: Files that are missing in a folder that a report names.
+_MISSING_MAX = 10
 #: Failures that a report names; a file of another shape fails at every item.
 FAILURES_MAX = 100

@@ -56,6 +56,8 @@ class Importer:
     match: Callable[[SourceFiles], Match]
     #: Yields the records of the files.
     read: Callable[[SourceFiles, ReadOptions], Iterator[Record]]
+    #: Whether its documents are the files of a folder, which are renamed and deleted.
+    is_folder: bool = False
     #: Whether its events have namespaces of their own.
     has_namespaces: bool = False
 

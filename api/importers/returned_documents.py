@@ -1,4 +1,4 @@
-"""Returned documents: documents whose file has an earlier text again, after an import of another one."""
+"""Returned documents: documents whose file has an earlier text again, or is there again, after other imports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from recollect.api.importers.imported_records import short_hash
+from recollect.api.importers.missing_documents import import_removals
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft
 from recollect.events.intake.quarantine import imported_id, is_imported
@@ -19,7 +20,7 @@ from recollect.projections.read_models.read_models import ReadModels
 def returned_documents(
     data: Path, log: EventLog, namespace: str, form: str, documents: Sequence[EventDraft]
 ) -> list[EventDraft]:
-    """Return the documents that a later import replaced, with new ids, which are the same in every import.
+    """Return the documents that a later import replaced or removed, with new ids, which are the same in every import.
 
     What a user changed, removed or undid since stays.
 
@@ -37,8 +38,11 @@ def _returned(
     log: EventLog, namespace: str, form: str, documents: Sequence[EventDraft], snapshot: Snapshot
 ) -> Iterator[EventDraft]:
     for document in documents:
-        shown = snapshot.pages.row("documents", orjson.loads(document.payload)["document_id"])
+        document_id: str = orjson.loads(document.payload)["document_id"]
+        shown = snapshot.pages.row("documents", document_id)
         if shown is None:
+            for removal in import_removals(log, namespace, form, document_id)[-1:]:
+                yield document._replace(id=imported_id(form, short_hash(str(document.id), removal.id)))
             continue
         [latest] = log.read(namespace, after=int(shown["version"]) - 1, limit=1)
         earlier = log.find(namespace, str(document.id))

@@ -241,7 +241,7 @@ COMMANDS = {
     "archive": "--namespace --min-events --prune",
     "stats": "--json",
     "sql": "query --format --output --width",
-    "import file": "path --format --namespace --user --since --limit --dry-run --json",
+    "import file": "path --format --namespace --user --since --limit --dry-run --delete-missing --json",
     "import jsonl": "file --namespace",
     "jobs show": "letter_id",
     "jobs requeue": "letter_id --all",

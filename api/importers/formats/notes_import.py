@@ -261,6 +261,7 @@ IMPORTERS = (
         "they name; other notes as documents; not the persona and the machine files",
         match=_match_kira,
         read=_read,
+        is_folder=True,
     ),
     Importer(
         name="markdown",
@@ -269,5 +270,6 @@ IMPORTERS = (
         "folders, title, aliases, tags, headings and links; open tasks of all of them as facts",
         match=_match_markdown,
         read=_read,
+        is_folder=True,
     ),
 )

@@ -343,24 +343,3 @@ def test_a_task_that_was_moved_to_another_note_is_open_there_alone(
 def _open_tasks(settings: Settings) -> list[str]:
     with Recollect(settings=settings, workers=False) as memory:
         return sorted(row["object"] for row in memory.facts("ann")["items"] if row["status"] == "active")
-
-
-def test_a_note_that_is_set_back_has_its_earlier_text_again(tmp_path: Path, settings_of_test: Settings) -> None:
-    path = write_folder(
-        tmp_path / "vault", {"Boat.md": "# Boat\n\nIt is green.\n", "Shed.md": "# Shed\n\nIt is old.\n"}
-    )
-    green, blue = "# Boat\n\nIt is green.\n", "# Boat\n\nIt is blue.\n"
-    run(path, settings_of_test)
-    for text in (blue, green, blue, green):
-        (path / "Boat.md").write_text(text, encoding="utf-8")
-        assert run(path, settings_of_test, dry_run=True).imported == {"document.added": 1}
-        again = run(path, settings_of_test)
-        assert (again.imported, again.duplicates) == ({"document.added": 1}, 1)
-        assert run(path, settings_of_test).added == 0
-        with Recollect(settings=settings_of_test, workers=False) as memory:
-            documents = {item["title"]: item["text"] for item in memory.list("ann", "documents")["items"]}
-            assert documents == {"Boat": text.partition("\n\n")[2].strip(), "Shed": "It is old."}
-    with Recollect(settings=settings_of_test, workers=False) as memory:
-        [boat] = [item for item in memory.list("ann", "documents")["items"] if item["title"] == "Boat"]
-        memory.forget("ann", boat["id"])
-    assert run(path, settings_of_test).added == 0
