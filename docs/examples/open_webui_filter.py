@@ -1,13 +1,14 @@
 """
 title: Recollect
 description: Long-term memory for every chat: recalls before each answer, and records both sides of the conversation.
-version: 0.1.0
-required_open_webui_version: 0.6.31
+version: 0.2.0
+required_open_webui_version: 0.12.0
 """
 
 from __future__ import annotations
 
 import logging
+import zlib
 from typing import Any
 from urllib.parse import quote
 
@@ -15,6 +16,9 @@ import httpx
 from pydantic import BaseModel, Field
 
 _logger = logging.getLogger(__name__)
+
+#: How the ids of chats without a memory begin: temporary chats, and channels, whose answers other users read.
+_WITHOUT_MEMORY = ("temporary:", "local:", "channel:")
 
 
 class Filter:
@@ -39,10 +43,13 @@ class Filter:
         __metadata__: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Record the user's message, and put the memories for it before it."""
+        chat = __metadata__ or {}
         messages: list[dict[str, Any]] = body.get("messages") or []
-        if __user__ is None or not messages or messages[-1].get("role") != "user":
+        if not messages or messages[-1].get("role") != "user":
             return body
-        context = await self._turn(__user__, __metadata__ or {}, messages[-1], retrieve=True)
+        # Those of the body have no ids, and Open WebUI's notes on attached files. Chats over its API have no other.
+        message = chat.get("user_message") or messages[-1]
+        context = await self._turn(__user__, chat, "user", message, retrieve=True)
         if context:
             messages.insert(len(messages) - 1, {"role": "system", "content": context})
         return body
@@ -53,33 +60,43 @@ class Filter:
         __user__: dict[str, Any] | None = None,
         __metadata__: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Record the assistant's answer. Open WebUI calls it for chats in its own pages only."""
+        """Record the assistant's answer."""
         messages: list[dict[str, Any]] = body.get("messages") or []
-        if __user__ is not None and messages and messages[-1].get("role") == "assistant":
-            chat = __metadata__ or {"chat_id": body.get("chat_id")}
-            await self._turn(__user__, chat, messages[-1], retrieve=False)
+        if messages and messages[-1].get("role") == "assistant":
+            await self._turn(__user__, __metadata__ or body, "assistant", messages[-1], retrieve=False)
         return body
 
     async def _turn(
-        self, user: dict[str, Any], chat: dict[str, Any], message: dict[str, Any], *, retrieve: bool
+        self, user: dict[str, Any] | None, chat: dict[str, Any], role: str, message: dict[str, Any], *, retrieve: bool
     ) -> str:
-        """Append a message, and return the memories for it; an empty text when the memory cannot be reached."""
-        namespace = self.valves.namespace.replace("{user_id}", str(user["id"]))
-        fields = {"role": message["role"], "content": message.get("content")}
-        # With an id, a message that is sent again is recorded once.
-        if message.get("id"):
-            fields["id"] = f"open-webui:{message['id']}"
-        parameters = {"retrieve": "true", "budget_tokens": self.valves.budget_tokens} if retrieve else {}
+        """Append a message, and return the memories for it; an empty text when there are none."""
         try:
+            text, chat_id = _text(message.get("content")), str(chat.get("chat_id") or "")
+            # The prompts of internal requests are written by a model.
+            if not user or not text.strip() or chat.get("internal") or chat_id.startswith(_WITHOUT_MEMORY):
+                return ""
+            fields = {"role": role, "content": text}
+            if message.get("id"):
+                # A message that is sent again is recorded once; an edited one, and a continued answer, again.
+                fields["id"] = f"open-webui:{message['id']}:{zlib.crc32(text.encode()):08x}"
+            namespace = quote(self.valves.namespace.replace("{user_id}", str(user["id"])), safe="")
             async with httpx.AsyncClient(timeout=self.valves.seconds_max, trust_env=False) as client:
                 answer = await client.post(
-                    f"{self.valves.url.rstrip('/')}/v1/namespaces/{quote(namespace, safe='')}/messages",
-                    params=parameters,
-                    json={"messages": [fields], "session_id": chat.get("chat_id")},
+                    f"{self.valves.url.rstrip('/')}/v1/namespaces/{namespace}/messages",
+                    params={"retrieve": "true", "budget_tokens": self.valves.budget_tokens} if retrieve else {},
+                    json={"messages": [fields], "session_id": chat_id or None},
                     headers={"Authorization": f"Bearer {self.valves.token}"} if self.valves.token else {},
                 )
-                answer.raise_for_status()
-                return (answer.json().get("retrieval") or {}).get("context", "")
-        except (httpx.HTTPError, ValueError) as error:
-            _logger.warning("no memories: %s", type(error).__name__)
+            if answer.is_error:
+                raise ValueError(f"status {answer.status_code}")
+            return (answer.json().get("retrieval") or {}).get("context", "")
+        except Exception as error:
+            _logger.warning("no memories: %s: %s", type(error).__name__, error)
             return ""
+
+
+def _text(content: Any) -> str:
+    """Return the text of a content, which is a text or a list of parts; images are left out."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text") or "") for part in content or [] if isinstance(part, dict)).strip()

@@ -13,6 +13,8 @@ from support.access import Application, application
 from support.events import message
 from support.server import Server
 
+from recollect import Client
+
 FILTER = Path(__file__).parents[2] / "docs" / "examples" / "open_webui_filter.py"
 #: Names of tools that every provider of language models accepts.
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -93,24 +95,85 @@ def test_each_tool_needs_its_scopes_and_a_token(house: Application) -> None:
         assert house.http.request(method, path).status_code == 401
 
 
+class WebUi:
+    """Calls the filter as Open WebUI 0.12.4 does: the messages have no ids, and the user's own is in the metadata."""
+
+    def __init__(self, url: str, user: dict[str, Any]) -> None:
+        self.filter: Any = runpy.run_path(str(FILTER))["Filter"]()
+        self.filter.valves.url = url
+        self.user = user
+
+    async def asked(self, content: Any, *, chat: str = "c1", message_id: str = "", **metadata: Any) -> list[Any]:
+        """Return the messages that the model gets for the user's message."""
+        text = content if isinstance(content, str) else content[0]["text"]
+        user_message = {"id": message_id, "role": "user", "content": text} if message_id else None
+        return (
+            await self.filter.inlet(
+                {"messages": [{"role": "user", "content": content}]},
+                __user__=self.user,
+                __metadata__={"chat_id": chat, "user_message": user_message, **metadata},
+            )
+        )["messages"]
+
+    async def answered(self, text: str, *, chat: str = "c1", message_id: str = "a1") -> None:
+        body = {"messages": [{"id": message_id, "role": "assistant", "content": text}], "chat_id": chat}
+        await self.filter.outlet(body, __user__=self.user, __metadata__={"chat_id": chat})
+
+
+def recorded(server: Server, namespace: str) -> list[tuple[str | None, str, str | None]]:
+    with Client(server.base) as client:
+        episodes = client.list(namespace, "episodes")["items"]
+    return [(episode["role"], episode["text"], episode["session_id"]) for episode in episodes]
+
+
 async def test_the_filter_recalls_before_an_answer_and_records_both_sides(server: Server) -> None:
-    memory: Any = runpy.run_path(str(FILTER))["Filter"]()
-    memory.valves.url = server.base
-    user, chat = {"id": "ann-1"}, {"chat_id": "c1"}
-    first = {"messages": [{"role": "user", "content": "My boat is called Nautilus.", "id": "m1"}]}
-    assert (await memory.inlet(first, __user__=user, __metadata__=chat))["messages"][-1]["role"] == "user"
-    answered = {"messages": [*first["messages"], {"role": "assistant", "content": "A fine name.", "id": "m2"}]}
-    await memory.outlet(answered, __user__=user, __metadata__=chat)
-    asked = {"messages": [{"role": "user", "content": "What is the name of the boat?", "id": "m3"}]}
-    system, question = (await memory.inlet(asked, __user__=user, __metadata__={"chat_id": "c2"}))["messages"]
+    web = WebUi(server.base, {"id": "ann-1"})
+    assert len(await web.asked("My boat is called Nautilus.", message_id="m1")) == 1
+    await web.answered("A fine name.")
+    system, question = await web.asked("What is the name of the boat?", chat="c2", message_id="m2")
     assert system["role"] == "system"
     assert "My boat is called Nautilus." in system["content"]
     assert question["content"] == "What is the name of the boat?"
+    assert recorded(server, "user-ann-1")[:2] == [
+        ("user", "My boat is called Nautilus.", "c1"),
+        ("assistant", "A fine name.", "c1"),
+    ]
+    other = WebUi(server.base, {"id": "bob-1"})
+    assert len(await other.asked("What is the name of the boat?", message_id="m3")) == 1
+
+
+async def test_the_filter_records_a_message_once_and_what_its_user_wrote(server: Server) -> None:
+    web = WebUi(server.base, {"id": "ann-2"})
+    await web.asked("I grow tomatoes.", message_id="m1")
+    # The answer is generated again, with an instruction of the page as the last message.
+    await web.filter.inlet(
+        {"messages": [{"role": "user", "content": "Make it more concise"}]},
+        __user__=web.user,
+        __metadata__={"chat_id": "c1", "user_message": {"id": "m1", "content": "I grow tomatoes."}},
+    )
+    await web.answered("How")
+    await web.answered("How nice.")
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 3_000_000}}
+    await web.asked([{"type": "text", "text": "My garden"}, picture], message_id="m2")
+    assert [text for _, text, _ in recorded(server, "user-ann-2")] == [
+        "I grow tomatoes.",
+        "How",
+        "How nice.",
+        "My garden",
+    ]
+
+
+async def test_the_filter_remembers_chats_over_the_api_and_none_that_are_temporary_or_shared(server: Server) -> None:
+    web = WebUi(server.base, {"id": "ann-3"})
+    await web.asked("My bike is green.", chat="")
+    for chat, metadata in (("temporary:s", {}), ("channel:x", {}), ("c1", {"internal": True})):
+        assert len(await web.asked("What colour is my bike?", chat=chat, message_id="m1", **metadata)) == 1
+    await web.answered("Green.", chat="temporary:s")
+    assert recorded(server, "user-ann-3") == [("user", "My bike is green.", None)]
 
 
 async def test_the_filter_lets_a_chat_go_on_without_the_memory() -> None:
-    memory: Any = runpy.run_path(str(FILTER))["Filter"]()
-    memory.valves.url = "http://127.0.0.1:1"
-    body = {"messages": [{"role": "user", "content": "hello"}]}
-    assert await memory.inlet(body, __user__={"id": "ann"}) == {"messages": [{"role": "user", "content": "hello"}]}
-    assert await memory.inlet({"messages": []}, __user__={"id": "ann"}) == {"messages": []}
+    for url, user in (("http://127.0.0.1:1", {"id": "ann"}), ("http://[", {"id": "ann"}), ("http://127.0.0.1:1", {})):
+        web = WebUi(url, user)
+        assert await web.asked("hello", message_id="m1") == [{"role": "user", "content": "hello"}]
+        assert await web.filter.inlet({"messages": []}, __user__=user) == {"messages": []}
