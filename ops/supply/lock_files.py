@@ -30,6 +30,9 @@ _PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_35")
 _PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 #: The machines that must find a wheel of everything in `DEV_LOCK`, too: that of CI. Others build what is printed.
 _CI = [("x86_64-manylinux_2_28", "3.11"), ("x86_64-manylinux_2_28", "3.12")]
+#: What replaces the requirements of packages of the tests: the group `llama-index` refuses the release of `openai` that
+#: the product has, and `deprecated` 3 needs Python 3.12, where the lock has one release for all.
+_OVERRIDES = ["openai", "deprecated>=1.2.9,<3"]
 _LINE = re.compile(r"^([\w.-]{1,100})==[^\\\n]{1,1000}", re.MULTILINE)
 _WITHOUT_WHEEL = re.compile(r"Because ([\w.-]{1,100})(?:\{[^}]{1,200}\})?==\S{1,100} has no (?:usable )?wheels")
 
@@ -43,7 +46,8 @@ def requirements() -> list[str]:
 
 def dev_requirements() -> list[str]:
     """Return the requirements of the tests in pyproject.toml."""
-    return _pyproject()["dependency-groups"]["dev"]
+    groups = _pyproject()["dependency-groups"]
+    return [*groups["dev"], *groups["llama-index"]]
 
 
 def locked(path: Path) -> dict[str, str]:
@@ -56,11 +60,14 @@ def write_locks(*, upgrade: bool) -> None:
     with _uv() as uv, tempfile.TemporaryDirectory() as folder:
         excluded = Path(folder, "excluded.txt")
         excluded.write_text("torch\n")
+        overrides = Path(folder, "overrides.txt")
+        overrides.write_text("\n".join(_OVERRIDES))
         arguments = ["--universal", "--python-version=3.11", "--generate-hashes", "--no-build", "--no-annotate"]
         arguments += ["--no-header", f"--excludes={excluded}", *(["--upgrade"] if upgrade else [])]
         _compile(uv, requirements(), [*arguments, f"--output-file={LOCK}"])
         of_product = [f"--constraints={LOCK}", *(f"--no-emit-package={name}" for name in locked(LOCK))]
-        _compile(uv, [*requirements(), *dev_requirements()], [*arguments, *of_product, f"--output-file={DEV_LOCK}"])
+        arguments += [*of_product, f"--overrides={overrides}", f"--output-file={DEV_LOCK}"]
+        _compile(uv, [*requirements(), *dev_requirements()], arguments)
 
 
 def check_wheels() -> int:
