@@ -121,6 +121,13 @@ def streamed(*chunks: str) -> Raw:
     return _events([*deltas, _chunk({}, finish_reason="stop")], end="data: [DONE]\n\n")
 
 
+def streamed_call(name: str, **arguments: str) -> Raw:
+    """Call a tool, as server-sent events."""
+    call = {"index": 0, "id": "t1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    delta = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return _events([_chunk(delta), _chunk({}, finish_reason="tool_calls")], end="data: [DONE]\n\n")
+
+
 def responded(text: str) -> Raw:
     """Answer in words, as the Responses API does."""
     return Raw(200, json.dumps(_response(text)).encode())
