@@ -61,10 +61,10 @@ def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[
 
     from recollect.api.http.app import create_app  # noqa: PLC0415
     from recollect.api.http.bounded_protocol import bounded_protocol  # noqa: PLC0415
-    from recollect.api.http.uvicorn_config import switch_threads_soon, uvicorn_config  # noqa: PLC0415
+    from recollect.api.http.uvicorn_config import prepare_threads, uvicorn_config  # noqa: PLC0415
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
-    switch_threads_soon()
+    prepare_threads()
     memory = Recollect(settings=settings, workers=workers)
     if memory.parts.workers is not None:
         memory.parts.workers.allow_night_processes()

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from recollect.api.http.bounded_protocol import BoundedProtocol
 from recollect.api.http_contract import CONTRACT, CONTRACT_HEADER
 from recollect.api.settings import ServerSettings
+from recollect.events.storage.heap import share_heaps
 
 #: Seconds that a stop waits for running requests.
 STOP_SECONDS = 5
@@ -19,9 +20,10 @@ STOP_SECONDS = 5
 _SWITCH_SECONDS = 0.0005
 
 
-def switch_threads_soon() -> None:
-    """Let the threads of this process take turns as often as a server needs."""
+def prepare_threads() -> None:
+    """Let the threads of this process take turns as often as a server needs, and share their heaps."""
     sys.setswitchinterval(_SWITCH_SECONDS)
+    share_heaps()
 
 
 def uvicorn_config(app: FastAPI, settings: ServerSettings, protocol: type[BoundedProtocol]) -> uvicorn.Config:

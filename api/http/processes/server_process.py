@@ -25,7 +25,7 @@ from recollect.api.http.processes.connection_mover import ConnectionMover
 from recollect.api.http.processes.namespace_routing import NamespaceRouting
 from recollect.api.http.processes.process_metrics import ProcessMetrics
 from recollect.api.http.processes.server_start import ServerShared
-from recollect.api.http.uvicorn_config import switch_threads_soon, uvicorn_config
+from recollect.api.http.uvicorn_config import prepare_threads, uvicorn_config
 from recollect.api.memory.recollect import Recollect
 from recollect.events.errors import RecollectError
 
@@ -68,7 +68,7 @@ def run_server_process(shared: ServerShared, number: int, started: Connection) -
 def _open(shared: ServerShared, number: int, started: Connection) -> tuple[_Server, Recollect]:
     """Open the memory, and the server over it."""
     table, settings = shared.table, shared.settings
-    switch_threads_soon()
+    prepare_threads()
     is_background = number == table.servers
     memory = Recollect(settings=settings, workers=is_background)
     # With workers, the model begins to load with them.
