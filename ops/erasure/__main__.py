@@ -25,7 +25,6 @@ import numpy as np
 from recollect import Recollect
 from recollect.api.receipt_types import Receipt
 from recollect.api.settings import load_settings
-from recollect.projections.embeddings.vector_index import rounded
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -100,14 +99,12 @@ def _found(folders: list[Path], keys: set[bytes], bits: int) -> dict[str, set[in
 
 
 def stored_vectors(folder: Path) -> set[bytes]:
-    """Return the first bytes of each vector, also as int8, and of each token code in the files of vectors."""
+    """Return the first bytes of each vector, as the int8 file has them too, and of each token code."""
     found: set[bytes] = set()
     for path in folder.rglob("vectors.db"):
         with closing(apsw.Connection(str(path))) as connection:
             for table, column in (("vectors", "vector"), ("token_codes", "codes")):
                 found |= {bytes(row[0][:_KEY_BYTES]) for row in connection.execute(f"SELECT {column} FROM {table}")}
-            for (vector,) in connection.execute("SELECT vector FROM vectors"):
-                found.add(rounded(np.frombuffer(vector, "<f4")[np.newaxis])[0].tobytes()[:_KEY_BYTES])
     return found
 
 

@@ -28,6 +28,7 @@ from recollect.events.backends.postgres_schema import connection_string, storage
 from recollect.events.encryption.key_store import KID_BYTES, KeyStore
 from recollect.events.encryption.master_key import NONCE_BYTES
 from recollect.events.errors import Erased, KeyMissing, RecollectError
+from recollect.projections.embeddings.stored_vectors import SCALE_BYTES, packed, restored
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.embeddings.vector_store import StoredEmbedding
 
@@ -381,10 +382,10 @@ def _associated(namespace: str, key: SharedKey, name: bytes) -> bytes:
 
 def _packed(embedding: StoredEmbedding) -> bytes:
     codes = b"" if embedding.codes is None else embedding.codes.tobytes()
-    return embedding.vector.astype("<f4").tobytes() + codes
+    return packed(embedding.vector) + codes
 
 
 def _unpacked(content: bytes, dimensions: int, *, with_codes: bool) -> StoredEmbedding:
-    vector = np.frombuffer(content, "<f4", dimensions)
-    codes = np.frombuffer(content[vector.nbytes :], np.int8)
-    return StoredEmbedding(vector, codes if with_codes else None)
+    end = dimensions + SCALE_BYTES
+    codes = np.frombuffer(content[end:], np.int8)
+    return StoredEmbedding(restored(content[:end]), codes if with_codes else None)

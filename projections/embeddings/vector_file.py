@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.events.storage.private_files import open_private
+from recollect.projections.embeddings.stored_vectors import restored_matrix
 from recollect.projections.embeddings.vector_index import VectorArrays, rounded
 from recollect.projections.read_models.layout import vector_file_path
 
@@ -161,7 +162,7 @@ class VectorFile:
         blobs: list[Any] = [self._connection.execute(_VECTOR, (key,)).fetchone() for key in keys[rows].tolist()]
         if None in blobs:
             return False
-        vectors = np.frombuffer(b"".join(vector for (vector,) in blobs), "<f4").reshape(len(rows), -1)
+        vectors = restored_matrix((vector for (vector,) in blobs), codes.shape[1])
         sample_codes, sample_scales = rounded(vectors)
         return np.array_equal(sample_codes, codes[rows]) and np.array_equal(sample_scales, scales[rows])
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
-import numpy as np
 import orjson
 
 from recollect.events.backends.log import EventLog
@@ -20,6 +19,7 @@ from recollect.events.errors import StorageError
 from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.heap import trim_heap
 from recollect.projections.embeddings.passages import Passage
+from recollect.projections.embeddings.stored_vectors import packed, restored, restored_matrix
 from recollect.projections.embeddings.token_codes import TokenCodes, Vector
 from recollect.projections.embeddings.vector_file import StoredArrays, VectorFile, due_rows
 from recollect.projections.embeddings.vector_index import VectorIndex
@@ -249,7 +249,7 @@ class VectorStore:
             raise StorageError(f"{self._path}: events were erased while their texts were embedded; embed again")
         self._connection.executemany(
             _INSERT_VECTOR,
-            [(self._model, digest, text.vector.astype("<f4").tobytes()) for digest, text in embeddings.items()],
+            [(self._model, digest, packed(text.vector)) for digest, text in embeddings.items()],
         )
         self._connection.executemany(
             _INSERT_CODES,
@@ -271,7 +271,7 @@ class VectorStore:
         """Return the vector of the text with this sha256; None when it has none."""
         statement = "SELECT vector FROM vectors WHERE model = ? AND digest = ?"
         row: tuple[Any, ...] | None = self._connection.execute(statement, (self._model, digest)).fetchone()
-        return None if row is None else np.frombuffer(row[0], "<f4")
+        return None if row is None else restored(row[0])
 
     def turn_vectors(self, versions: Iterable[int]) -> dict[int, Vector]:
         """Return the vectors of these episodes by version; of a long one that of its first chunk.
@@ -279,7 +279,7 @@ class VectorStore:
         Episodes without a vector are left out.
         """
         rows: Any = self._connection.execute(_TURN_VECTORS, (orjson.dumps([*versions]).decode(), self._model))
-        return {version: np.frombuffer(vector, "<f4") for version, vector in rows}
+        return {version: restored(vector) for version, vector in rows}
 
     def loaded_index(self, dimensions: int) -> tuple[int, VectorIndex]:
         """Return `cache_generation`, and the index as it was extended last.
@@ -417,8 +417,7 @@ class VectorStore:
 
     def _add_between(self, index: VectorIndex, after: int, until: int) -> None:
         rows: list[tuple[Any, ...]] = self._connection.execute(_VECTORS_BETWEEN, (self._model, after, until)).fetchall()
-        matrix = np.frombuffer(b"".join(vector for _, _, vector in rows), "<f4")
-        matrix = matrix.reshape(len(rows), index.dimensions)
+        matrix = restored_matrix((vector for _, _, vector in rows), index.dimensions)
         index.add([version for version, _, _ in rows], matrix, [key for _, key, _ in rows])
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from recollect.events.errors import ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
+from recollect.projections.embeddings.content_tokens import content_tokens
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.embedding_source import EmbeddingSource, Stretches
 from recollect.projections.embeddings.episode_embedding import BATCH_EPISODES, EpisodeEmbedding
@@ -31,6 +32,7 @@ from recollect.projections.embeddings.fair_lock import FairLock
 from recollect.projections.embeddings.passages import (
     PASSAGES_VERSION,
 )
+from recollect.projections.embeddings.stored_vectors import as_stored
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import CodedPassages, TokenCodeCache, Vector, coded_passages, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
@@ -305,7 +307,7 @@ class Vectors:
         if not stretches:
             return {}
         vectors = self.embedder.embed([stretch.text for stretch in stretches.values()])
-        return {digest: StoredEmbedding(vector) for digest, vector in zip(stretches, vectors, strict=True)}
+        return {digest: StoredEmbedding(as_stored(vector)) for digest, vector in zip(stretches, vectors, strict=True)}
 
     def _embedded(self, stretches: Mapping[bytes, Stretch]) -> dict[bytes, StoredEmbedding]:
         """Return the embeddings of stretches, by their digests.
@@ -317,8 +319,10 @@ class Vectors:
         basis = self.basis()
         embeddings = self.embedder.embed_tokens([*stretches.values()])
         return {
-            digest: StoredEmbedding(embedding.vector, encoded(embedding.tokens, basis))
-            for digest, embedding in zip(stretches, embeddings, strict=True)
+            digest: StoredEmbedding(
+                as_stored(embedding.vector), encoded(content_tokens(stretch.part, embedding), basis)
+            )
+            for (digest, stretch), embedding in zip(stretches.items(), embeddings, strict=True)
         }
 
     def basis(self) -> Vector:

@@ -5,11 +5,11 @@ CREATE TABLE IF NOT EXISTS vectors (
     key    INTEGER PRIMARY KEY,
     model  TEXT NOT NULL,  -- fingerprint of the embedding model
     digest BLOB NOT NULL,  -- sha256 of the text, or of the text and its part
-    vector BLOB NOT NULL,  -- normalised, float32, little endian
+    vector BLOB NOT NULL,  -- normalised; int8 numbers, then their scale as float16
     UNIQUE (model, digest)
 ) STRICT;
 
--- Token codes of passages: 64 bytes a token, in the order of the tokens.
+-- Token codes of passages: 64 bytes a token that is no stop word, in their order.
 CREATE TABLE IF NOT EXISTS token_codes (
     vector_key INTEGER PRIMARY KEY,
     codes      BLOB NOT NULL

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import numpy as np
 import pytest
 from integration.test_log_contract import BACKENDS, new_log
 from integration.test_residue_scan import scans_of
@@ -27,7 +26,7 @@ from recollect.events.integrity.receipt import verify_receipt
 from recollect.jobs.erasure import eraser as eraser_module
 from recollect.jobs.queue.run_store import DeadLetter
 from recollect.projections.embeddings import vector_file
-from recollect.projections.embeddings.vector_index import rounded
+from recollect.projections.embeddings.stored_vectors import SCALE_BYTES
 
 #: A word that is in no other file; `number` makes it one of many.
 WORD = "Zqcanary"
@@ -122,14 +121,14 @@ def _erased(folder: Path, request: pytest.FixtureRequest) -> Generator[tuple[Rec
 
 
 def stored_vectors(folder: Path) -> set[bytes]:
-    """Return the bytes of all vectors, also as int8, and of all token codes in the files of vectors."""
+    """Return the bytes of all vectors, also as the int8 file has them, and of all token codes."""
     found: set[bytes] = set()
     for path in folder.rglob("vectors.db"):
         with closing(apsw.Connection(str(path))) as connection:
             for table, column in (("vectors", "vector"), ("token_codes", "codes")):
                 found |= {row[0] for row in connection.execute(f"SELECT {column} FROM {table}")}
             for (vector,) in connection.execute("SELECT vector FROM vectors"):
-                found.add(rounded(np.frombuffer(vector, "<f4")[np.newaxis])[0].tobytes())
+                found.add(vector[:-SCALE_BYTES])
     return found
 
 

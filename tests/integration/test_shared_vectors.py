@@ -164,7 +164,7 @@ def test_old_vectors_and_the_oldest_over_the_limit_are_removed(url: str, tmp_pat
     ):
         memory.append("a", message("x"))
         for number in range(6):
-            new = {bytes([number]) * 32: StoredEmbedding(np.ones(64, np.float32))}
+            new = {bytes([number]) * 32: StoredEmbedding(np.ones(254, np.float32))}
             shared.write("a", KEY, new, erasure_version=0)
         database.execute(
             b"UPDATE recollect_cache.vectors_1 SET saved_on = current_date - 10 * (5 - get_byte(digest, 0))"

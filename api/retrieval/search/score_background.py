@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recollect.projections.embeddings.content_tokens import content_tokens
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import TokenCodes, Vector, encoded, late_interaction, reduced
 from recollect.projections.embeddings.vectors import Vectors
@@ -113,7 +114,11 @@ def _embedded_statements(vectors: Vectors, fingerprint: str) -> _Statements:
     embeddings = vectors.embedder.embed_tokens([Stretch(text) for text in _STATEMENTS])
     basis = vectors.basis()
     # A model that does not report its tokens has no late interaction, and no background of it.
-    codes = [encoded(embedding.tokens, basis) for embedding in embeddings if len(embedding.tokens)]
+    codes = [
+        encoded(content_tokens(text, embedding), basis)
+        for text, embedding in zip(_STATEMENTS, embeddings, strict=True)
+        if len(embedding.tokens)
+    ]
     lengths = [len(code) for code in codes]
     starts = np.cumsum([0, *lengths])[: len(lengths)].astype(np.int64)
     all_codes = np.concatenate([np.empty((0, basis.shape[1]), np.int8), *codes])
