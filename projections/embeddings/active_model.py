@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ _logger = logging.getLogger(__name__)
 
 #: Inode and modification time of the record: a rename replaces the file, so each version has another inode.
 _Stamp = tuple[int, int] | None
+#: Seconds between two looks at the record: a retrieval asks three times, and a look took a tenth of it.
+_LOOK_SECONDS = 0.1
 
 
 class ActiveModel:
@@ -66,6 +69,8 @@ class ActiveModel:
         self._device: DeviceChoice = device
         self._shared = shared
         self._lock = threading.Lock()
+        #: When to look at the record again, in monotonic seconds.
+        self._look_at = 0.0
         # The stamp is read before the record, so that a record written in between is noticed as a change.
         self._stamp: _Stamp = None
         self._stamp = self._stamp_now()
@@ -80,12 +85,12 @@ class ActiveModel:
         _logger.info("embedding model %r: %s", self._vectors.embedder.name, self._reason(record))
 
     def vectors(self) -> Vectors:
-        """Return the vectors in use; their model may still be loading. The cost is one `stat` of the record.
+        """Return the vectors in use; their model may still be loading. The record is looked at every `_LOOK_SECONDS`.
 
         When another model was recorded, it loads in the background; the previous model serves until it is ready.
         """
         following = self._next
-        if self._stamp_now() != self._stamp or (following is not None and following.embedder.state == "ready"):
+        if self._has_changed() or (following is not None and following.embedder.state == "ready"):
             with self._lock:
                 self._follow_record()
                 self._switch_when_ready()
@@ -173,6 +178,14 @@ class ActiveModel:
         if self._setting != record.current.name:
             reason += f", which takes precedence over {self._setting!r} in RECOLLECT_EMBEDDING_MODEL or its default"
         return reason
+
+    def _has_changed(self) -> bool:
+        """Return whether another model was recorded; False until it is time to look again."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return False
+        self._look_at = now + _LOOK_SECONDS
+        return self._stamp_now() != self._stamp
 
     def _stamp_now(self) -> _Stamp:
         if self._off:

@@ -18,7 +18,7 @@ _SEEDS = st.integers(0, 2**32 - 1)
 
 def _vector(seed: int) -> NDArray[np.float32]:
     vector = np.random.default_rng(seed).standard_normal(_DIMENSIONS).astype(np.float32)
-    return vector / np.linalg.norm(vector)
+    return vector / np.float32(np.linalg.norm(vector))
 
 
 @given(_SEEDS)
