@@ -12,9 +12,9 @@ from recollect.projections.text.words import STOP_WORDS, WORD
 
 
 def content_tokens(text: str, embedding: TokenEmbedding) -> Vector:
-    """Return the vectors of the tokens of a text that are in a word which is no stop word, shape (tokens, dimensions).
+    """Return the vectors of the tokens in the words of a text, without its stop words, shape (tokens, dimensions).
 
-    Those of all tokens when there are none, or when the tokenizer reports no places.
+    Those of all tokens where it has stop words only, or where the tokenizer reports no places.
     """
     words = [match.span() for match in WORD.finditer(text) if match[0].casefold() not in STOP_WORDS]
     starts = [start for start, _ in words]

@@ -282,7 +282,7 @@ class VectorStore:
         return {version: restored(vector) for version, vector in rows}
 
     def loaded_index(self, dimensions: int) -> tuple[int, VectorIndex]:
-        """Return `cache_generation`, and the index as it was extended last.
+        """Return `cache_generation`, and the index of the last `extended_index`; the first call loads it.
 
         Parameters:
             dimensions: the number of dimensions of the model's vectors.

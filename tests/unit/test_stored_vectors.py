@@ -29,7 +29,7 @@ def test_a_restored_vector_packs_to_the_same_bytes_and_is_near_the_one_that_was_
     assert packed(stored) == packed(vector)
     assert np.array_equal(as_stored(stored), stored)
     assert float(stored @ vector) > 0.9995 * float(np.linalg.norm(stored))
-    assert abs(float(np.linalg.norm(stored)) - 1) < 0.001
+    assert abs(float(np.linalg.norm(stored)) - 1) < 0.002
 
 
 @given(_SEEDS)
