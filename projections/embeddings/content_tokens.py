@@ -12,15 +12,16 @@ from recollect.projections.text.words import STOP_WORDS, WORD
 
 
 def content_tokens(text: str, embedding: TokenEmbedding) -> Vector:
-    """Return the vectors of the tokens in the words of a text, without its stop words, shape (tokens, dimensions).
+    """Return the vectors of the tokens that are in no stop word of a text, shape (tokens, dimensions).
 
     Those of all tokens where it has stop words only, or where the tokenizer reports no places.
     """
-    words = [match.span() for match in WORD.finditer(text) if match[0].casefold() not in STOP_WORDS]
-    starts = [start for start, _ in words]
-    kept: list[int] = []
-    for number, (first, _) in enumerate(embedding.spans):
+    stops = [match.span() for match in WORD.finditer(text) if match[0].casefold() in STOP_WORDS]
+    starts = [start for start, _ in stops]
+
+    def is_content(first: int) -> bool:
         place = bisect_right(starts, first) - 1
-        if place >= 0 and first < words[place][1]:
-            kept.append(number)
+        return place < 0 or first >= stops[place][1]
+
+    kept = [number for number, (first, _) in enumerate(embedding.spans) if is_content(first)]
     return embedding.tokens[np.array(kept)] if kept else embedding.tokens
