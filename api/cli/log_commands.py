@@ -106,6 +106,9 @@ def verify(
             echo(f"{verdict.namespace}: {state}, {counted(verdict.version, 'event')}, hash {verdict.hash.hex()}")
             for problem in verdict.problems:
                 echo(f"  version {problem.version}: {problem.message}")
+        if not verdicts:
+            # A folder that was mistyped is made with an empty log.
+            echo("the log has no events, so nothing was verified; --data names its folder")
         broken = sum(not verdict.is_intact for verdict in verdicts)
         if save_anchor is not None and not broken:
             write_anchor(save_anchor, log.log_id, verdicts)

@@ -119,6 +119,10 @@ def test_verify_is_exit_1_when_an_event_was_altered(tmp_path: Path) -> None:
     assert "b: intact" in found.stdout
 
 
+def test_verify_of_a_mistyped_folder_says_that_nothing_was_verified(tmp_path: Path) -> None:
+    assert "nothing was verified; --data" in recollect("verify", data=tmp_path / "mistyped").stdout
+
+
 def test_replay_check_is_exit_1_on_a_difference_and_replay_mends_it(tmp_path: Path) -> None:
     append(tmp_path, "a", "x", "y")
     assert "a: equal at version 2" in recollect("replay", "--check", data=tmp_path).stdout
