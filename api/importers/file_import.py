@@ -82,7 +82,7 @@ def import_path(
 
             def missing(namespace: str, read: Mapping[str, str | None]) -> list[MissingDocument]:
                 # A first import has nothing to compare with, and no read models yet.
-                if log is None or folder is None or not is_whole or is_first:
+                if log is None or is_first or folder is None or not is_whole:
                     return []
                 return missing_documents(data, log, namespace, name, folder, read)
 

@@ -243,16 +243,19 @@ class _Loader:
         """
         if not self._has(record.key):
             return None
-        keys = [f"{record.key}:ended", *(f"{record.key}:ended:{turn}" for turn in range(1, _TURNS_MAX))]
-        turn = next((turn for turn, key in enumerate(keys) if not self._has(key)), _TURNS_MAX - 1)
+
+        def key_of(turn: int) -> str:
+            return f"{record.key}:ended:{turn}" if turn else f"{record.key}:ended"
+
+        turn = next((turn for turn in range(_TURNS_MAX) if not self._has(key_of(turn))), _TURNS_MAX - 1)
         if record.is_open:
             if turn % 2 == 0:
                 return None
-            undo = {"event_id": self._id(keys[turn - 1])}
-            return ImportedEvent(key=keys[turn], fields={"type": "edit.undone", "payload": undo}, where=record.where)
+            undo = {"event_id": self._id(key_of(turn - 1))}
+            return ImportedEvent(key=key_of(turn), fields={"type": "edit.undone", "payload": undo}, where=record.where)
         # One that is ended already is ended by the same event, which the log has.
         payload = {"memory_id": self._id(record.key), "ended_at": record.ended_at}
-        key = keys[turn - turn % 2]
+        key = key_of(turn - turn % 2)
         return ImportedEvent(key=key, fields={"type": "memory.ended", "payload": payload}, where=record.where)
 
     def _id(self, key: str) -> str:

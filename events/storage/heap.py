@@ -14,10 +14,10 @@ _HEAPS = 2
 
 
 def share_heaps() -> None:
-    """Let all threads of this process, which has begun no other one yet, share two heaps.
+    """Let the threads that begin from now on share two heaps.
 
-    Each thread would get its own, up to eight for each processor, and each heap keeps its holes: of 215 MB in the
-    sixteen heaps of a server process 92 were in use after an hour (`ops/faults soak`).
+    Each would get its own, up to eight for each processor, and each heap keeps its holes: of 215 MB in the sixteen
+    heaps of a server process 92 were in use after an hour of `ops/faults soak`.
     """
     set_option = getattr(_library, "mallopt", None)
     if set_option is not None:
