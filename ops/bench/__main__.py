@@ -27,6 +27,7 @@ import postgres_bench
 import projection_bench
 import replay_bench
 import retrieve_bench
+import searchable_bench
 
 PARTS: dict[str, Callable[[Path], None]] = {
     "paths": paths_bench.run,
@@ -44,6 +45,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "retrieve": retrieve_bench.run,
     "embed": embed_bench.run,
     "ingest": ingest_bench.run,
+    "searchable": searchable_bench.run,
 }
 
 
