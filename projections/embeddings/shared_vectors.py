@@ -387,5 +387,5 @@ def _packed(embedding: StoredEmbedding) -> bytes:
 
 def _unpacked(content: bytes, dimensions: int, *, with_codes: bool) -> StoredEmbedding:
     end = dimensions + SCALE_BYTES
-    codes = np.frombuffer(content[end:], np.int8)
+    codes = np.frombuffer(content[end:], np.uint8)
     return StoredEmbedding(restored(content[:end]), codes if with_codes else None)

@@ -1,7 +1,7 @@
-"""Token codes: compress a token vector to 64 bytes, small enough to store one for every token of every turn.
+"""Token codes: compress a token vector to 32 bytes, small enough to store one for every token of every turn.
 
-A vector is projected on the first 64 principal components of token vectors and rounded to int8. Late interaction over
-codes ranks almost as over float32 vectors (`RETRIEVAL.md`).
+A vector is projected on the first 64 principal components of token vectors and rounded to 15 levels a dimension, two of
+which share a byte. Late interaction over codes ranks almost as over float32 vectors (`RETRIEVAL.md`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from recollect.projections.embeddings.matrix_product import block_rows, product
 
 Vector = NDArray[np.float32]
-TokenCodes = NDArray[np.int8]
+TokenCodes = NDArray[np.uint8]
 
-#: Dimensions of a code, a byte each.
+#: Dimensions of a code.
 CODE_DIMENSIONS = 64
-#: Codes in memory, over all namespaces: 8 MB, those of 3,200 turns of 40 tokens or of 250 long answers. A search among
-#: 190 long messages compares 95,000 codes, which take 9 ms to read from the file and 3 ms from memory.
-CACHED_CODES_MAX = 1 << 17
-#: Length of a code as a vector: int8 holds -127 to 127.
-_SCALE = 127.0
+#: Bytes of a code: two dimensions each.
+CODE_BYTES = CODE_DIMENSIONS // 2
+#: Codes in memory, over all namespaces: 8 MB, those of 6,500 turns of 40 tokens or of 500 long answers.
+CACHED_CODES_MAX = 1 << 18
+#: The bits of a level: levels are 1 to 15, and the one in the middle stands for zero.
+_LEVEL_BITS, _LEVEL_OF_ZERO = 0xF, 8
 
 
 def principal_directions(vectors: Vector) -> Vector:
@@ -40,29 +41,42 @@ def reduced(tokens: Vector, basis: Vector) -> Vector:
 
 
 def encoded(tokens: Vector, basis: Vector) -> TokenCodes:
-    """Return the codes of token vectors, shape (tokens, at most 64)."""
-    return np.round(reduced(tokens, basis) * _SCALE).astype(np.int8)
+    """Return the codes of token vectors, shape (tokens, CODE_BYTES); the levels reach to the greatest of a vector."""
+    vectors = reduced(tokens, basis)
+    scales = (_LEVEL_OF_ZERO - 1) / np.maximum(np.abs(vectors).max(axis=1, keepdims=True), 1e-12)
+    levels = np.full((len(tokens), CODE_DIMENSIONS), _LEVEL_OF_ZERO, np.uint8)
+    levels[:, : vectors.shape[1]] = np.round(vectors * scales + _LEVEL_OF_ZERO)
+    return levels[:, :CODE_BYTES] | (levels[:, CODE_BYTES:] << np.uint8(4))
 
 
 def late_interaction(query: Vector, weights: Vector, codes: TokenCodes, starts: NDArray[np.int64]) -> Vector:
     """Return the score of each text, shape (texts,): the weighted mean over the query's tokens of the best cosine.
 
     Parameters:
-        query: reduced token vectors of the query, shape (query tokens, CODE_DIMENSIONS).
+        query: reduced token vectors of the query, shape (query tokens, at most 64).
         weights: weight of each query token, shape (query tokens,); they add up to 1.
-        codes: codes of the tokens of all texts, one text after the other, shape (tokens, CODE_DIMENSIONS).
+        codes: codes of the tokens of all texts, one text after the other, shape (tokens, CODE_BYTES).
         starts: the first row of each text in `codes`, shape (texts,); no text is empty.
 
     Source: Khattab and Zaharia 2020 (ColBERT); weighting by IDF as in `RETRIEVAL.md`.
     """
     weighted = np.flatnonzero(weights)
-    transposed = np.ascontiguousarray((query[weighted] / _SCALE).T)
-    cosines = np.empty((len(codes), len(weighted)), np.float32)
+    transposed = np.ascontiguousarray(query[weighted].T)
+    cosines, squares = np.empty((len(codes), len(weighted)), np.float32), np.empty(len(codes), np.float32)
     # The float32 copy of a block stays in the processor's cache: more than twice as fast as one multiplication.
     rows = block_rows(*transposed.shape)
+    vectors = np.empty((min(rows, len(codes)), CODE_DIMENSIONS), np.float32)
     for start in range(0, len(codes), rows):
-        block = slice(start, start + rows)
-        np.matmul(codes[block].astype(np.float32), transposed, out=cosines[block])
+        block = codes[start : start + rows]
+        decoded, after = vectors[: len(block)], start + len(block)
+        decoded[:, :CODE_BYTES] = block & _LEVEL_BITS
+        decoded[:, CODE_BYTES:] = block >> 4
+        decoded -= _LEVEL_OF_ZERO
+        decoded = decoded[:, : len(transposed)]
+        np.einsum("ij,ij->i", decoded, decoded, out=squares[start:after])
+        np.matmul(decoded, transposed, out=cosines[start:after])
+    # A token without a direction has no levels but that of zero.
+    cosines /= np.sqrt(np.maximum(squares, 1))[:, np.newaxis]
     return np.maximum.reduceat(cosines, starts, axis=0) @ weights[weighted]
 
 
@@ -71,7 +85,7 @@ class CodedPassages(NamedTuple):
 
     #: Keys of the passages, shape (passages,).
     keys: NDArray[np.int64]
-    #: Shape (tokens, at most `CODE_DIMENSIONS`).
+    #: Shape (tokens, CODE_BYTES).
     codes: TokenCodes
     #: The first row of each passage in `codes`, shape (passages,).
     starts: NDArray[np.int64]
@@ -82,17 +96,13 @@ class CodedPassages(NamedTuple):
         return np.append(self.starts[1:], len(self.codes))[: len(self.starts)]
 
 
-def coded_passages(codes_by_key: Mapping[int, bytes], width: int) -> CodedPassages:
-    """Return stored codes in one array; passages without codes are left out.
-
-    Parameters:
-        width: the bytes of a code.
-    """
+def coded_passages(codes_by_key: Mapping[int, bytes]) -> CodedPassages:
+    """Return stored codes in one array; passages without codes are left out."""
     coded = {key: codes for key, codes in codes_by_key.items() if codes}
-    ends = np.cumsum(np.fromiter(map(len, coded.values()), np.int64, len(coded))) // width
+    ends = np.cumsum(np.fromiter(map(len, coded.values()), np.int64, len(coded))) // CODE_BYTES
     return CodedPassages(
         np.fromiter(coded, np.int64, len(coded)),
-        np.frombuffer(b"".join(coded.values()), np.int8).reshape(-1, width),
+        np.frombuffer(b"".join(coded.values()), np.uint8).reshape(-1, CODE_BYTES),
         np.concatenate([np.zeros(1, np.int64), ends[:-1]])[: len(coded)],
     )
 
@@ -110,7 +120,7 @@ class TokenCodeCache:
     def __init__(self, codes_max: int = CACHED_CODES_MAX) -> None:
         self._codes_max = codes_max
         # Pages that nothing was written to take no memory.
-        self._codes = np.empty((codes_max, CODE_DIMENSIONS), np.int8)
+        self._codes = np.empty((codes_max, CODE_BYTES), np.uint8)
         #: Codes written since the start; the last `codes_max` of them are in the array.
         self._written = 0
         self._places = _NO_PLACES
@@ -119,22 +129,21 @@ class TokenCodeCache:
     @property
     def size_bytes(self) -> int:
         """Return the memory of the cached codes and of their places."""
-        return min(self._written, self._codes_max) * CODE_DIMENSIONS + sum(array.nbytes for array in self._places)
+        return min(self._written, self._codes_max) * CODE_BYTES + sum(array.nbytes for array in self._places)
 
-    def get(self, generation: int, keys: NDArray[np.int64], width: int) -> CodedPassages:
+    def get(self, generation: int, keys: NDArray[np.int64]) -> CodedPassages:
         """Return the cached codes among those of `keys`.
 
         Parameters:
             generation: `VectorStore.cache_generation` of the vectors.
             keys: shape (passages,).
-            width: the bytes of a code.
         """
         with self._lock:
             positions, cached = self._places.find(_place_ids(generation, keys))
             first, lengths = self._places.first[positions], self._places.lengths[positions]
             starts = np.cumsum(lengths) - lengths
             rows = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
-            codes = np.take(self._codes, rows % self._codes_max, axis=0)[:, :width]
+            codes = np.take(self._codes, rows % self._codes_max, axis=0)
             return CodedPassages(keys[cached], codes, starts)
 
     def put(self, generation: int, passages: CodedPassages) -> None:
@@ -160,8 +169,8 @@ class TokenCodeCache:
         """Write codes after the last ones, and from the start of the array at its end. The caller holds the lock."""
         start = self._written % self._codes_max
         until_end = self._codes_max - start
-        self._codes[start : start + len(codes), : codes.shape[1]] = codes[:until_end]
-        self._codes[: max(0, len(codes) - until_end), : codes.shape[1]] = codes[until_end:]
+        self._codes[start : start + len(codes)] = codes[:until_end]
+        self._codes[: max(0, len(codes) - until_end)] = codes[until_end:]
         self._written += len(codes)
 
 

@@ -336,20 +336,19 @@ class Vectors:
             versions: ascending; turns without codes have no passages.
             query: normalised, shape (dimensions,); of a long turn the passages nearest to it are compared.
         """
-        width = self.basis().shape[1]
         if not self._path(namespace).exists() or not versions:
             return EpisodeCodes(np.empty(0, np.int64), np.empty(0, np.int64), ())
         with self._using(namespace, snapshot) as store:
             generation, index = store.loaded_index(len(query))
             of_versions, of_keys = index.nearest_keys(versions, query, limit=_COMPARED_PASSAGES_MAX)
             keys = np.unique(of_keys)
-            cached = self._code_cache.get(generation, keys, width)
+            cached = self._code_cache.get(generation, keys)
             parts = [cached] if len(cached.keys) else []
             if len(cached.keys) < len(keys):
                 missing = np.setdiff1d(keys, cached.keys, assume_unique=True)
                 with store.lock:
                     generation, stored = store.cache_generation, store.codes(missing.tolist())
-                read = coded_passages(stored, width)
+                read = coded_passages(stored)
                 self._code_cache.put(generation, read)
                 parts += [read] if len(read.keys) else []
         return EpisodeCodes(of_versions, of_keys, tuple(parts))

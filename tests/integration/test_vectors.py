@@ -331,7 +331,7 @@ def test_vectors_of_an_earlier_release_are_dropped_once_and_embedded_again(
 
     def tables() -> set[str]:
         with closing(apsw.Connection(str(path))) as file:
-            assert file.pragma("user_version") == 4
+            assert file.pragma("user_version") == 5
             return {name for (name,) in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
 
     # As the first release left it: a table of progress, and no number.

@@ -4,24 +4,29 @@ import numpy as np
 import pytest
 
 from recollect.projections.embeddings.matrix_product import product
-from recollect.projections.embeddings.token_codes import TokenCodeCache, coded_passages
-
-WIDTH = 64
+from recollect.projections.embeddings.token_codes import (
+    CODE_BYTES,
+    TokenCodeCache,
+    coded_passages,
+    encoded,
+    late_interaction,
+    reduced,
+)
 
 
 def stored(key: int, tokens: int) -> dict[int, bytes]:
-    return {key: np.full((tokens, WIDTH), key, np.int8).tobytes()}
+    return {key: np.full((tokens, CODE_BYTES), key, np.uint8).tobytes()}
 
 
 def cached(cache: TokenCodeCache, keys: list[int], generation: int = 1) -> dict[int, list[int]]:
-    found = cache.get(generation, np.array(keys, np.int64), WIDTH)
+    found = cache.get(generation, np.array(keys, np.int64))
     spans = zip(found.keys.tolist(), found.starts.tolist(), found.ends.tolist(), strict=True)
     return {key: found.codes[start:end, 0].tolist() for key, start, end in spans}
 
 
 def test_passages_are_found_by_generation_and_key() -> None:
     cache = TokenCodeCache(100)
-    cache.put(1, coded_passages(stored(1, 3) | stored(2, 2) | {9: b""}, WIDTH))
+    cache.put(1, coded_passages(stored(1, 3) | stored(2, 2) | {9: b""}))
     assert cached(cache, [2, 1, 3, 9]) == {2: [2, 2], 1: [1, 1, 1]}
     assert cached(cache, [1], generation=2) == {}
     cache.clear()
@@ -32,7 +37,7 @@ def test_passages_are_found_by_generation_and_key() -> None:
 def test_the_passages_written_first_are_overwritten_and_no_others_are_damaged() -> None:
     cache = TokenCodeCache(10)
     for key in range(1, 60):
-        cache.put(1, coded_passages(stored(key, 1 + key % 4), WIDTH))
+        cache.put(1, coded_passages(stored(key, 1 + key % 4)))
         found = cached(cache, list(range(1, 60)))
         assert found[key] == [key] * (1 + key % 4)
         assert all(codes == [other] * (1 + other % 4) for other, codes in found.items())
@@ -41,15 +46,23 @@ def test_the_passages_written_first_are_overwritten_and_no_others_are_damaged() 
 
 def test_a_passage_that_does_not_fit_is_not_cached() -> None:
     cache = TokenCodeCache(10)
-    cache.put(1, coded_passages(stored(1, 11) | stored(2, 4), WIDTH))
+    cache.put(1, coded_passages(stored(1, 11) | stored(2, 4)))
     assert cached(cache, [1, 2]) == {2: [2] * 4}
 
 
-def test_narrow_codes_are_cached_in_their_width() -> None:
-    cache = TokenCodeCache(10)
-    cache.put(1, coded_passages({5: bytes(range(6))}, 3))
-    found = cache.get(1, np.array([5], np.int64), 3)
-    assert found.codes.tolist() == [[0, 1, 2], [3, 4, 5]]
+@pytest.mark.parametrize(("directions", "error_max"), [(1, 0.17), (7, 0.05), (32, 0.04), (64, 0.04)])
+def test_late_interaction_over_codes_is_near_that_over_vectors(directions: int, error_max: float) -> None:
+    generator = np.random.default_rng(0)
+    basis = np.linalg.qr(generator.standard_normal((96, directions)))[0].astype(np.float32)
+    tokens, query = (generator.standard_normal((count, 96), np.float32) for count in (3_000, 5))
+    starts = np.arange(0, 3_000, 30)
+    weights = np.array([0.5, 0, 0.25, 0.25, 0], np.float32)
+    cosines = reduced(tokens, basis) @ reduced(query, basis).T
+    exact = np.maximum.reduceat(cosines, starts, axis=0) @ weights
+    codes = encoded(tokens, basis)
+    assert codes.nbytes == len(tokens) * CODE_BYTES
+    coded = late_interaction(reduced(query, basis), weights, codes, starts)
+    np.testing.assert_allclose(coded, exact, rtol=0, atol=error_max)
 
 
 @pytest.mark.parametrize("shape", [(0, 8), (3, 384), (3_000, 384)])

@@ -13,7 +13,14 @@ import numpy as np
 
 from recollect.projections.embeddings.content_tokens import content_tokens
 from recollect.projections.embeddings.stretches import Stretch
-from recollect.projections.embeddings.token_codes import TokenCodes, Vector, encoded, late_interaction, reduced
+from recollect.projections.embeddings.token_codes import (
+    CODE_BYTES,
+    TokenCodes,
+    Vector,
+    encoded,
+    late_interaction,
+    reduced,
+)
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.search_index.episode_arrays import Ints
 
@@ -121,7 +128,7 @@ def _embedded_statements(vectors: Vectors, fingerprint: str) -> _Statements:
     ]
     lengths = [len(code) for code in codes]
     starts = np.cumsum([0, *lengths])[: len(lengths)].astype(np.int64)
-    all_codes = np.concatenate([np.empty((0, basis.shape[1]), np.int8), *codes])
+    all_codes = np.concatenate([np.empty((0, CODE_BYTES), np.uint8), *codes])
     late = [
         np.delete(_late_scores(reduced(embedding.tokens, basis), all_codes, starts), index)
         for index, embedding in enumerate(embeddings)
