@@ -51,7 +51,6 @@ PRELOADED = (
     "duckdb",
     "dramatiq.brokers.redis",
     "openai",
-    "portalocker",
     "psycopg_pool",
     "sentence_transformers",
     "uvicorn",

@@ -22,7 +22,6 @@ _READY_SECONDS_MAX = 60.0
 #: What a server imports, which takes three seconds, and no more: a library with threads does not fork safely.
 _PRELOADED = (
     "duckdb",
-    "portalocker",
     "uvicorn",
     "uvicorn.protocols.http.httptools_impl",
     "recollect.api.cli.main",
