@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.events.errors import short_text
+from recollect.projections.embeddings.int8_weights import has_fast_int8
 from recollect.projections.embeddings.model_cache import read_converted, write_converted
 from recollect.projections.embeddings.model_files import (
     check_hub,
@@ -103,11 +104,18 @@ def _no_gpu(choice: RuntimeChoice) -> str:
 
 def _cached(model: str, device: OpenVinoDevice) -> Runtime | None:
     """Return the runtime of the model's entry in the cache; None when it has none, or one that is not right."""
-    converted = read_converted(model_fingerprint(model)) if is_on_this_machine(model) else None
+    if not is_on_this_machine(model):
+        return None
+    fingerprint = model_fingerprint(model)
+    converted = read_converted(fingerprint, int8=True) if device == "CPU" and has_fast_int8() else None
+    converted = converted or read_converted(fingerprint, int8=False)
     if converted is None:
         return None
     try:
-        return OpenVinoRuntime(converted, device)
+        runtime = OpenVinoRuntime(converted, device)
+        if runtime.converted.int8 and not converted.int8:
+            write_converted(fingerprint, runtime.converted)
+        return runtime
     except Exception as error:
         _logger.warning("embedding model %r: converted again, as its cache is not right (%s)", model, short_text(error))
         return None
@@ -130,7 +138,7 @@ def _converted(model: str, choice: RuntimeChoice, device: OpenVinoDevice) -> Run
             ) from error
         _logger.warning("embedding model %r: runs on torch, as OpenVINO cannot run it (%s)", model, cause)
         return torch_runtime(_sentence_transformer(model) if _has_bfloat16() else loaded)
-    write_converted(model_fingerprint(model), converted)
+    write_converted(model_fingerprint(model), runtime.converted)
     return runtime
 
 

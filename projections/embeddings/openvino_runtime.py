@@ -67,6 +67,8 @@ class ConvertedModel(NamedTuple):
     tokenizer: TokenizerSpec
     #: What PyTorch gives for each text of the check.
     probes: list[Probe]
+    #: Whether the matrices of `graph` are int8.
+    int8: bool = False
 
 
 class OpenVinoRuntime:
@@ -85,13 +87,14 @@ class OpenVinoRuntime:
         self._inputs: set[str] = {port.any_name for port in converted.graph.inputs}
         self._with_context = "position_ids" in self._inputs
         self.packer = Packer(tokenizer, converted.tokenizer.pad_id, with_context=self._with_context)
-        #: Whether the matrices are int8.
-        self.has_int8_weights = False
+        #: The model in use, as the cache keeps it: with int8 weights, if these are used.
+        self.converted = converted
         if device == "CPU" and has_fast_int8():
-            self.compiled: Any = _compile(quantized(converted.graph), device)
+            graph = converted.graph if converted.int8 else quantized(converted.graph)
+            self.compiled: Any = _compile(graph, device)
             cosine = self._least_cosine(converted.probes)
-            self.has_int8_weights = cosine >= _INT8_COSINE_MIN
-            if self.has_int8_weights:
+            if cosine >= _INT8_COSINE_MIN:
+                self.converted = converted._replace(graph=graph, int8=True)
                 return
             _logger.info("int8 weights change the vectors of the embedding model too much: %.5f by cosine", cosine)
         self.compiled = _compile(converted.graph, device)

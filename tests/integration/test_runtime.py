@@ -261,7 +261,7 @@ def test_vectors_that_differ_from_torchs_are_not_used(
 @needs_openvino
 def test_the_default_model_has_int8_weights_where_they_are_fast(both: tuple[Runtime, Runtime]) -> None:
     assert isinstance(both[0], openvino_runtime.OpenVinoRuntime)
-    assert both[0].has_int8_weights == has_fast_int8()
+    assert both[0].converted.int8 == has_fast_int8()
 
 
 @needs_openvino
@@ -377,6 +377,33 @@ def test_a_damaged_cache_is_made_again(
 
 
 @needs_openvino
+def test_int8_weights_are_kept_in_the_cache_and_give_the_same_vectors_bit_for_bit(
+    tiny_model: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openvino_runtime, "_INT8_COSINE_MIN", -1.0)
+
+    def set_fast_int8(*, is_fast: bool) -> None:
+        for module in (openvino_runtime, model_loading):
+            monkeypatch.setattr(module, "has_fast_int8", lambda: is_fast)
+
+    def vectors() -> list[bytes]:
+        texts = [Stretch(text) for text in TEXTS.values()]
+        return [embedding.vector.tobytes() for embedding in load_runtime(tiny_model, "openvino").encode(texts)]
+
+    set_fast_int8(is_fast=False)
+    floats = vectors()
+    set_fast_int8(is_fast=True)
+    # Quantized from the floats in the cache, and read from it.
+    int8 = vectors()
+    assert int8 == vectors() != floats
+    sizes = sorted(path.stat().st_size for path in own_cache.glob("models/*/model.bin"))
+    assert len(sizes) == 2
+    assert sizes[0] < sizes[1]
+    set_fast_int8(is_fast=False)
+    assert vectors() == floats
+
+
+@needs_openvino
 def test_a_cache_that_cannot_be_written_costs_only_the_cache(
     tiny_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,4 +423,7 @@ def test_the_cache_keeps_the_models_that_were_used_last(
     for used in (0, 1, 0, 2):
         load_runtime(models[used], "auto")
     assert len([*own_cache.glob("models/*/model.xml")]) == 2
-    assert [model_cache.read_converted(model_fingerprint(model)) is not None for model in models] == [True, False, True]
+    kinds = [
+        [model_cache.read_converted(model_fingerprint(model), int8=int8) for int8 in (True, False)] for model in models
+    ]
+    assert [any(kind) for kind in kinds] == [True, False, True]
