@@ -22,6 +22,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 from pydantic import TypeAdapter
 
+from recollect.projections.embeddings.model_runtime import end_with_program
 from recollect.projections.embeddings.offset_tokenizer import TokenizerSpec
 from recollect.projections.embeddings.openvino_runtime import ConvertedModel, Probe, read_graph, save_graph
 
@@ -42,6 +43,7 @@ def read_converted(fingerprint: str, *, int8: bool) -> ConvertedModel | None:
     Returns:
         None when there is none, or a damaged one.
     """
+    end_with_program()
     folder = _folder(fingerprint, int8=int8)
     if not folder.is_dir():
         return None

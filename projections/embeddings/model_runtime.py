@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, Protocol
@@ -57,6 +58,12 @@ class Runtime(Protocol):
             purpose: what the texts are embedded for; it selects the model's prompt.
         """
         ...
+
+
+def end_with_program() -> None:
+    """End this thread when the main thread has ended: called between the steps of a load, for which the end waits."""
+    if not threading.main_thread().is_alive():
+        raise SystemExit
 
 
 def normalised(vectors: Vector) -> Vector:

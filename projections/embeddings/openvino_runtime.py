@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.projections.embeddings.int8_weights import GROUP_SIZE, has_fast_int8, quantized
-from recollect.projections.embeddings.model_runtime import Hold, RuntimeName, RuntimeRefused
+from recollect.projections.embeddings.model_runtime import Hold, RuntimeName, RuntimeRefused, end_with_program
 from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, TokenizerSpec
 from recollect.projections.embeddings.packing import PackedBatch, Packer
 from recollect.projections.embeddings.stretches import Purpose, Stretch, TokenEmbedding
@@ -131,7 +131,10 @@ class OpenVinoRuntime:
 
         NaN when a vector has one, and -1 when a text has another number of tokens.
         """
-        alone = [self.encode([stretch])[0] for stretch in _PROBES]
+        alone: list[TokenEmbedding] = []
+        for stretch in _PROBES:
+            end_with_program()
+            alone += self.encode([stretch])
         cosines: list[float] = []
         for embedding, probe in zip([*alone, *self.encode(_PROBES)], [*probes, *probes], strict=True):
             is_same = len(embedding.tokens) == probe.tokens
@@ -202,6 +205,7 @@ def save_graph(graph: Any, path: str) -> None:
 
 def _compile(graph: Any, device: OpenVinoDevice) -> Any:
     """Compile a graph for a device; on the CPU with as many threads as torch would use, and its precision."""
+    end_with_program()
     core: Any = _openvino().Core()
     if device == "GPU":
         # float16, the GPU's default precision, is nearer to float32 than bfloat16 is.

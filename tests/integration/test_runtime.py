@@ -427,3 +427,16 @@ def test_the_cache_keeps_the_models_that_were_used_last(
         [model_cache.read_converted(model_fingerprint(model), int8=int8) for int8 in (True, False)] for model in models
     ]
     assert [any(kind) for kind in kinds] == [True, False, True]
+
+
+@needs_openvino
+def test_the_end_of_a_program_does_not_wait_until_the_model_is_loaded() -> None:
+    program = (
+        "import atexit\n"
+        "from recollect.projections.embeddings.embedder import SentenceEmbedder\n"
+        "embedder = SentenceEmbedder()\n"
+        "embedder.start()\n"
+        "atexit.register(lambda: print(embedder.state))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b"loading\n", b"")
