@@ -33,13 +33,13 @@ from recollect.jobs.llm.model_client import LlmClient
 from recollect.jobs.queue.backlog import BacklogMonitor
 from recollect.jobs.queue.broker import open_run_store
 from recollect.jobs.queue.run_store import RunStore
-from recollect.jobs.queue.workers import Workers
 from recollect.projections.embeddings.active_model import ActiveModel
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
 
 if TYPE_CHECKING:
+    from recollect.jobs.queue.workers import Workers
     from recollect.projections.embeddings.shared_vectors import SharedVectors
 
 
@@ -296,6 +296,9 @@ def _start_workers(
 ) -> Workers:
     if work:
         job_context.vectors().embedder.start()
+    # Imported here, while the model loads: what only reads needs neither jobs nor their libraries.
+    from recollect.jobs.queue.workers import Workers  # noqa: PLC0415
+
     started = Workers(
         job_context,
         run_store,

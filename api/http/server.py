@@ -59,13 +59,15 @@ def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[
     # Here, so that a folder in use and an address in use are refused before seconds of imports.
     import uvicorn  # noqa: PLC0415
 
-    from recollect.api.http.app import create_app  # noqa: PLC0415
-    from recollect.api.http.bounded_protocol import bounded_protocol  # noqa: PLC0415
     from recollect.api.http.uvicorn_config import prepare_threads, uvicorn_config  # noqa: PLC0415
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
     prepare_threads()
     memory = Recollect(settings=settings, workers=workers)
+    # After the memory, whose model loads meanwhile.
+    from recollect.api.http.app import create_app  # noqa: PLC0415
+    from recollect.api.http.bounded_protocol import bounded_protocol  # noqa: PLC0415
+
     if memory.parts.workers is not None:
         memory.parts.workers.allow_night_processes()
     app = create_app(memory)

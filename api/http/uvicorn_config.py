@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import uvicorn
-from fastapi import FastAPI
 
 from recollect.api.http.bounded_protocol import BoundedProtocol
 from recollect.api.http_contract import CONTRACT, CONTRACT_HEADER
 from recollect.api.settings import ServerSettings
 from recollect.events.storage.heap import share_heaps
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 #: Seconds that a stop waits for running requests.
 STOP_SECONDS = 5
