@@ -28,8 +28,10 @@ import projection_bench
 import replay_bench
 import retrieve_bench
 import searchable_bench
+import start_bench
 
 PARTS: dict[str, Callable[[Path], None]] = {
+    "start": start_bench.run,
     "paths": paths_bench.run,
     "append": append_bench.run,
     "postgres": postgres_bench.run,
