@@ -40,15 +40,11 @@ def _measure(memory: Recollect, name: str, events: list[dict[str, object]], rate
     waiting: dict[str, list[tuple[int, float]]] = {f"n{number}": [] for number in range(NAMESPACES)}
     seconds: list[float] = []
     started = time.perf_counter()
-    sent = 0
-    for namespace in cycle(waiting):
-        while sent < len(events) and time.perf_counter() < started + sent / rate:
+    for number, (namespace, event) in enumerate(zip(cycle(waiting), events, strict=False)):
+        while time.perf_counter() < started + number / rate:
             _look(memory, waiting, seconds)
-        if sent == len(events):
-            break
-        appended = memory.append(namespace, [events[sent]])
+        appended = memory.append(namespace, [event])
         waiting[namespace].append((appended[-1].version, time.perf_counter()))
-        sent += 1
     until = time.perf_counter() + _WAIT_SECONDS_MAX
     while any(waiting.values()) and time.perf_counter() < until:
         _look(memory, waiting, seconds)
