@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import apsw
-import orjson
 
 from recollect.events.envelope import DAY_US
 from recollect.projections.queries.queried_episodes import NamedDate
-from recollect.projections.queries.records import fetch_tuples, placeholders
+from recollect.projections.queries.records import fetch_tuples, json_list
 
 # Episodes that name a date in a time range, sources of summaries that do, and their summaries. The days of a date are
 # those of the zone of its message, so the middle of its first or last day is compared.
@@ -39,8 +38,9 @@ FROM named JOIN date_mentions USING (event_id) JOIN episode ON episode.id = even
 _NAMED_DATES = """
 SELECT id, date_mentions.text, start_us, end_us, probability
 FROM (
-    SELECT id, version FROM episodes WHERE id IN (%s) UNION SELECT id, source FROM episode_sources WHERE id IN (%s)
-) AS message LEFT JOIN date_mentions ON event_id = id WHERE version <= ? ORDER BY key
+    SELECT id, version FROM episodes WHERE id IN (SELECT value FROM json_each(?1))
+    UNION SELECT id, source FROM episode_sources WHERE id IN (SELECT value FROM json_each(?1))
+) AS message LEFT JOIN date_mentions ON event_id = id WHERE version <= ?2 ORDER BY key
 """
 
 
@@ -56,9 +56,8 @@ class DateQueries:
         Parameters:
             through: the version of the last message that was read for dates; later ones are left out.
         """
-        ids = placeholders(len(episode_ids))
-        rows = fetch_tuples(self._connection, _NAMED_DATES % (ids, ids), (*episode_ids, *episode_ids, through))
         dates: dict[str, list[NamedDate]] = {}
+        rows = fetch_tuples(self._connection, _NAMED_DATES, (json_list(episode_ids), through)) if episode_ids else ()
         for id, *date in rows:
             of_message = dates.setdefault(id, [])
             if date[0] is not None:
@@ -85,7 +84,7 @@ class DateQueries:
         Parameters:
             event_ids: other messages whose dates are returned.
         """
-        bindings = (end_us, start_us, orjson.dumps(sorted(event_ids)).decode())
+        bindings = (end_us, start_us, json_list(sorted(event_ids)))
         dates: dict[int, list[NamedDate]] = {}
         for version, *date in fetch_tuples(self._connection, _DATES_AROUND, bindings):
             dates.setdefault(version, []).append(NamedDate(*date))

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from recollect.projections.queries.page_queries import READABLE_ENTITY
@@ -17,7 +16,7 @@ from recollect.projections.queries.records import (
     fetch_tuples,
     fetch_value,
     fetch_values,
-    placeholders,
+    json_list,
 )
 from recollect.projections.text.entity_roles import words_for
 
@@ -47,6 +46,12 @@ WITH asked AS MATERIALIZED (SELECT value AS id FROM json_each(?))
 SELECT name FROM entity_names WHERE entity_id IN (
     SELECT id FROM asked UNION ALL SELECT entity_id FROM entity_merges WHERE into_id IN (SELECT id FROM asked)
 )
+"""
+_MAIN_NAMES = "SELECT name FROM entities WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+# Groups with a member that an episode before a version names.
+_NAMED_BEFORE = """
+SELECT DISTINCT group_id FROM entity_groups WHERE group_id IN (SELECT value FROM json_each(?))
+    AND EXISTS (SELECT 1 FROM mentions WHERE mentions.entity_id = entity_groups.entity_id AND version < ?)
 """
 # The strongest relationships of an entity, in both directions.
 _EDGES = f"""
@@ -200,7 +205,7 @@ class EntityQueries:
 
     def ids_by_name(self, names: Iterable[str]) -> set[int]:
         """Return the ids of the entities with one of these case-folded names or aliases."""
-        return set(fetch_values(self._connection, _GROUPS_OF_NAMES, (orjson.dumps([*names]).decode(),)))
+        return set(fetch_values(self._connection, _GROUPS_OF_NAMES, (json_list(names),)))
 
     def participants(self) -> list[tuple[str, int]]:
         """Return the names and aliases of the participants, each with the entity's id, ordered by id."""
@@ -251,12 +256,12 @@ class EntityQueries:
 
     def names_and_aliases(self, entity_ids: Sequence[int]) -> frozenset[str]:
         """Return the names and aliases of these entities, none of which was merged into another one, case folded."""
-        return frozenset(fetch_values(self._connection, _NAMES_OF, (orjson.dumps([*entity_ids]).decode(),)))
+        names = fetch_values(self._connection, _NAMES_OF, (json_list(entity_ids),)) if entity_ids else ()
+        return frozenset(names)
 
     def names(self, entity_ids: Sequence[int]) -> list[str]:
         """Return the names of these entities, ordered by id."""
-        statement = f"SELECT name FROM entities WHERE id IN ({placeholders(len(entity_ids))}) ORDER BY id"
-        return fetch_values(self._connection, statement, entity_ids)
+        return fetch_values(self._connection, _MAIN_NAMES, (json_list(entity_ids),)) if entity_ids else []
 
     def strongest_edges(self, entity_id: int, *, confidence_min: float, limit: int) -> list[tuple[int, float]]:
         """Return the ids of related entities with weight × confidence, strongest first."""
@@ -266,9 +271,7 @@ class EntityQueries:
     def co_mentioned(self, entity_id: int, *, episodes_max: int, limit: int) -> list[int]:
         """Return the ids of the entities most often named in the newest `episodes_max` episodes of this entity."""
         versions = self.episodes_naming(entity_id, limit=episodes_max)
-        return fetch_values(
-            self._connection, _CO_MENTIONED, (entity_id, orjson.dumps(versions.tolist()).decode(), limit)
-        )
+        return fetch_values(self._connection, _CO_MENTIONED, (entity_id, json_list(versions.tolist()), limit))
 
     def episodes_naming(self, entity_id: int, *, limit: int) -> NDArray[np.int64]:
         """Return the versions of the newest episodes that name an entity, each once, in any order."""
@@ -281,26 +284,21 @@ class EntityQueries:
 
     def named_before(self, entity_ids: Sequence[int], version: int) -> set[int]:
         """Return those of these entities that an episode before `version` names."""
-        groups = placeholders(len(entity_ids))
-        statement = (
-            f"SELECT DISTINCT group_id FROM entity_groups WHERE group_id IN ({groups}) "
-            "AND EXISTS (SELECT 1 FROM mentions WHERE mentions.entity_id = entity_groups.entity_id AND version < ?)"
-        )
-        return set(fetch_values(self._connection, statement, (*entity_ids, version)))
+        return set(fetch_values(self._connection, _NAMED_BEFORE, (json_list(entity_ids), version)))
 
     def relations(self, entity_ids: Sequence[int], *, limit: int) -> list[tuple[str, str, str]]:
         """Return source, type and target of the strongest relationships of these entities."""
         if not entity_ids:
             return []
-        rows: list[Any] = fetch_tuples(self._connection, _RELATIONS, (orjson.dumps([*entity_ids]).decode(), limit))
+        rows: list[Any] = fetch_tuples(self._connection, _RELATIONS, (json_list(entity_ids), limit))
         return rows
 
     def relations_of_documents(self, document_ids: Sequence[str], *, limit: int) -> list[tuple[str, str, str, float]]:
         """Return document, type, target and weight of the relations of some documents, the heaviest first."""
         if not document_ids:
             return []
-        ids = orjson.dumps([*document_ids]).decode()
-        rows: list[Any] = fetch_tuples(self._connection, _RELATIONS_OF_DOCUMENTS, (ids, limit))
+        bindings = (json_list(document_ids), limit)
+        rows: list[Any] = fetch_tuples(self._connection, _RELATIONS_OF_DOCUMENTS, bindings)
         return rows
 
     def document_relations_of(self, type: str) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ from recollect.projections.queries.records import (
     fetch_tuples,
     fetch_value,
     fetch_values,
-    placeholders,
+    json_list,
 )
 
 #: Condition of a live episode: raw, and not stale, superseded, invalidated or rejected.
@@ -110,7 +110,7 @@ SELECT version FROM episodes WHERE pinned = 1 AND status = 'active' AND version 
 """
 _DETAILS = """
 SELECT version, id, type, text, caption, occurred_at_us, session_id, speaker, tier, role, short, utc_offset
-FROM episodes WHERE version IN (%s)
+FROM episodes WHERE version IN (SELECT value FROM json_each(?))
 """
 # Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
 # of other episodes repeat the text.
@@ -134,7 +134,7 @@ FROM episodes WHERE version > ? ORDER BY version LIMIT ?
 # Episodes, each with the version of the previous one of its session when that has not expired.
 _PREVIOUS = """
 SELECT e.version, e.previous
-FROM episodes AS e JOIN episodes AS p ON p.version = e.previous WHERE e.version IN (%s)
+FROM episodes AS e JOIN episodes AS p ON p.version = e.previous WHERE e.version IN (SELECT value FROM json_each(?))
 """
 _SPOKEN_AFTER = "SELECT previous, speaker, text, caption FROM episodes WHERE version = ?"
 _TIER_TOTALS = """
@@ -144,9 +144,15 @@ SELECT tier, count(*), sum(token_count + (length(coalesce(caption, '')) + 3) / 4
 TIERS = ("raw", "compressed", "distilled")
 # The oldest of some episodes, which may have expired.
 _FIRST_TIME = """
-SELECT occurred_at_us, utc_offset FROM episodes WHERE id IN (%s)
-UNION ALL SELECT occurred_at_us, utc_offset FROM episode_sources WHERE id IN (%s)
+SELECT occurred_at_us, utc_offset FROM episodes WHERE id IN (SELECT value FROM json_each(?1))
+UNION ALL SELECT occurred_at_us, utc_offset FROM episode_sources WHERE id IN (SELECT value FROM json_each(?1))
 ORDER BY occurred_at_us LIMIT 1
+"""
+_VERSIONS_OF = "SELECT version FROM episodes WHERE id IN (SELECT value FROM json_each(?))"
+_WRITERS = f"SELECT DISTINCT {WRITER_COLUMNS} FROM episodes WHERE id IN (SELECT value FROM json_each(?))"
+_TEXTS = "SELECT version, text FROM episodes WHERE version IN (SELECT value FROM json_each(?))"
+_UTC_OFFSETS = """
+SELECT version, occurred_at_us, utc_offset FROM episodes WHERE version IN (SELECT value FROM json_each(?))
 """
 # A message that may be shown, also one that a summary stands for.
 _SAID = """
@@ -184,22 +190,19 @@ class EpisodeQueries:
 
     def versions_of(self, episode_ids: Collection[str]) -> list[int]:
         """Return the versions of the episodes with these ids; missing episodes are left out."""
-        statement = f"SELECT version FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
-        return fetch_values(self._connection, statement, tuple(episode_ids))
+        return fetch_values(self._connection, _VERSIONS_OF, (json_list(episode_ids),)) if episode_ids else []
 
     def first_time(self, episode_ids: Sequence[str]) -> tuple[int, int] | None:
         """Return the time of the oldest of these episodes, and its minutes east of UTC; None: they are not here.
 
         Those that have expired are still here as sources of summaries.
         """
-        ids = placeholders(len(episode_ids))
-        rows = fetch_tuples(self._connection, _FIRST_TIME % (ids, ids), (*episode_ids, *episode_ids))
+        rows = fetch_tuples(self._connection, _FIRST_TIME, (json_list(episode_ids),))
         return (rows[0][0], self._days.offset(*rows[0])) if rows else None
 
     def writers(self, episode_ids: Sequence[str]) -> set[Writer]:
         """Return who wrote these episodes; missing episodes are left out."""
-        statement = f"SELECT DISTINCT {WRITER_COLUMNS} FROM episodes WHERE id IN ({placeholders(len(episode_ids))})"
-        return _writers(fetch_tuples(self._connection, statement, tuple(episode_ids)))
+        return _writers(fetch_tuples(self._connection, _WRITERS, (json_list(episode_ids),)))
 
     def all_writers(self) -> set[Writer]:
         """Return who wrote the episodes that are not summaries."""
@@ -213,8 +216,7 @@ class EpisodeQueries:
 
     def texts(self, versions: Sequence[int]) -> dict[int, str]:
         """Return the texts of these episodes by version; missing episodes are left out."""
-        statement = f"SELECT version, text FROM episodes WHERE version IN ({placeholders(len(versions))})"
-        return dict(fetch_tuples(self._connection, statement, versions))
+        return dict(fetch_tuples(self._connection, _TEXTS, (json_list(versions),)))
 
     def said(self, episode_id: str) -> tuple[int, str] | None:
         """Return the time and the text of a message that may be shown; None without one."""
@@ -234,15 +236,13 @@ class EpisodeQueries:
 
     def read_details(self, versions: Sequence[int]) -> None:
         """Read the episodes of `versions` in one statement; `details` then returns them without another one."""
-        rows = fetch_dicts(self._connection, _DETAILS % placeholders(len(versions)), versions)
-        self._details |= {row["version"]: EpisodeDetails(**self._zoned(row)) for row in rows}
+        offset = self._days.offset
+        for row in fetch_tuples(self._connection, _DETAILS, (json_list(versions),)):
+            self._details[row[0]] = EpisodeDetails(*row[:-1], utc_offset=offset(row[5], row[-1]))
 
     def utc_offsets(self, versions: Sequence[int]) -> dict[int, int]:
         """Return the minutes east of UTC of these episodes by version; missing episodes are left out."""
-        statement = (
-            f"SELECT version, occurred_at_us, utc_offset FROM episodes WHERE version IN ({placeholders(len(versions))})"
-        )
-        rows = fetch_tuples(self._connection, statement, versions)
+        rows = fetch_tuples(self._connection, _UTC_OFFSETS, (json_list(versions),))
         return {version: self._days.offset(at_us, offset) for version, at_us, offset in rows}
 
     def _zoned(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -354,7 +354,7 @@ class EpisodeQueries:
 
     def previous(self, versions: Sequence[int]) -> dict[int, int]:
         """Return the version of the previous episode of its session for each of these, unless it has expired."""
-        return dict(fetch_tuples(self._connection, _PREVIOUS % placeholders(len(versions)), versions))
+        return dict(fetch_tuples(self._connection, _PREVIOUS, (json_list(versions),)))
 
     def spoken_after(self, version: int) -> SpokenAfter | None:
         """Return the text of an episode and the version of the one before it; None when it has expired."""

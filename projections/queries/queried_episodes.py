@@ -59,9 +59,8 @@ class SummaryRow:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeDetails:
-    """An episode as the item of a retrieval's result."""
+class EpisodeDetails(NamedTuple):
+    """An episode as the item of a retrieval's result. A retrieval reads dozens, which frozen dataclasses make slow."""
 
     version: int
     id: str

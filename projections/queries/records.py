@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import apsw
+import orjson
 
 Record = TypeVar("Record")
 
@@ -44,6 +45,11 @@ def fetch_value(connection: apsw.Connection, statement: str, bindings: Bindings 
     """Return the first column of the first row; None: no row."""
     row: tuple[Any, ...] | None = connection.execute(statement, tuple(bindings)).fetchone()
     return None if row is None else row[0]
+
+
+def json_list(values: Iterable[str | int]) -> str:
+    """Return values for `json_each(?)`: a statement for lists of any length is prepared once."""
+    return orjson.dumps([*values]).decode()
 
 
 def placeholders(count: int) -> str:
