@@ -43,6 +43,9 @@ def with_neighbours(
     Parameters:
         dropped_ids: ids of candidates that were left out, such as repetitions of an item.
     """
+    count = min(_NEIGHBOURS_MAX, context.request.limit - len(items))
+    if count <= 0:
+        return [*items]
     # A turn that a summary stands for names the summary; a summary itself has no neighbours.
     turns = [item for item in items if item.kind == "episode" and (item.tier == "raw" or item.summary_id is not None)]
     anchors = [item for item in turns if item.score >= _ANCHOR_MIN]
@@ -54,7 +57,7 @@ def with_neighbours(
                 added.append(replace(neighbour, score=min(anchor.score * _SCORE_SHARE, items[-1].score)))
                 present.add(neighbour.id)
     added.sort(key=lambda item: -item.score)
-    return [*items, *added[: min(_NEIGHBOURS_MAX, max(0, context.request.limit - len(items)))]]
+    return [*items, *added[:count]]
 
 
 def with_later(context: SearchContext, items: Sequence[Item], ranked: RankedEpisodes) -> list[Item]:

@@ -296,29 +296,30 @@ class Retriever:
         """Yield the read model at `past_version`; the current one, caught up with the log, for None."""
         deadline = budget.started + self._budget_ms / 1_000 * _CATCH_UP_SHARE
         if past_version is None:
-            self._catch_up(namespace, budget, deadline)
-            with self._read_models.reading(namespace) as snapshot:
+            has_events = self._catch_up(namespace, budget, deadline)
+            with self._read_models.reading(namespace, has_events=has_events) as snapshot:
                 yield snapshot
         else:
             with self._history.reading(namespace, past_version, deadline=deadline) as snapshot:
                 budget.end_stage("catch_up", 0.0)
                 yield snapshot
 
-    def _catch_up(self, namespace: str, budget: TimeBudget, deadline: float) -> None:
-        """Apply the new events of the log until `deadline`, and record events that are missing."""
+    def _catch_up(self, namespace: str, budget: TimeBudget, deadline: float) -> bool:
+        """Apply the new events of the log until `deadline`, and record missing ones; return whether it has events."""
         started_ms = budget.spent_ms
         try:
             progress = self._read_models.catch_up(namespace, deadline=deadline)
         except StorageError as error:
             # Such as a full disk. The events that were applied before can still be read.
             budget.record_missing("projection", error)
-            return
+            return False
         finally:
             budget.end_stage("catch_up", started_ms)
         if progress.parked is not None:
             budget.record_missing("projection", f"parked at version {progress.parked.version}: {progress.parked.error}")
         elif progress.behind:
             budget.record_missing("projection", f"{progress.behind} of {progress.head} events {BEHIND_SUFFIX}")
+        return progress.head > 0
 
     def _search_context(
         self,

@@ -48,8 +48,7 @@ class Speakers:
 
 def users_of(context: SearchContext) -> set[str]:
     """Return the names of the users who speak in the namespace of a query, normalised."""
-    episodes = context.episodes
-    return _names(context, np.unique(episodes.speakers[(episodes.roles == ROLES["user"]) & (episodes.raw == 1)]))
+    return _names(context, context.episodes.user_speakers)
 
 
 def speakers_of(context: SearchContext) -> Speakers:

@@ -244,7 +244,7 @@ class Vectors:
         """Embed the texts of the knowledge items that have no vectors yet."""
         erasure_version = self._source.erasure_version(namespace)
         with self._read_models.reading(namespace) as snapshot:
-            knowledge_version = snapshot.progress.state().knowledge_version if snapshot.version else 0
+            knowledge_version = snapshot.state.knowledge_version if snapshot.version else 0
             if self._knowledge_versions.get(namespace, 0) < knowledge_version:
                 texts = [item.text for item in snapshot.knowledge.items()]
                 for start in range(0, len(texts), BATCH_EPISODES):
@@ -372,7 +372,7 @@ class Vectors:
                 f"the embedding model {self.embedder.name!r} is not ready, so its vectors cannot be selected from "
                 "those of other models; wait until it is loaded"
             )
-        source = f"log {snapshot.progress.state().log_id}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
+        source = f"log {snapshot.state.log_id}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
         path = self._path(namespace)
         try:
             return VectorStore(path, self.embedder.fingerprint, source)

@@ -7,7 +7,6 @@ from typing import Any
 import apsw
 
 from recollect.projections.queries.records import fetch_value
-from recollect.projections.schema.schema import ReadModelState, read_state
 
 
 class ProgressQueries:
@@ -15,10 +14,6 @@ class ProgressQueries:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
-
-    def state(self) -> ReadModelState:
-        """Return the state of the read model."""
-        return read_state(self._connection)
 
     def job_cursor(self, job: str) -> int:
         """Return the version of the last event that a job has read; 0: the job has not run."""

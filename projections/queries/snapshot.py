@@ -31,9 +31,16 @@ from recollect.projections.queries.queried_episodes import EpisodeDetails
 from recollect.projections.queries.restriction_queries import RestrictionQueries
 from recollect.projections.queries.session_queries import SessionQueries
 from recollect.projections.schema.content_hash import content_hash
+from recollect.projections.schema.schema import ReadModelState, read_state
 
 #: SQLite instructions between two checks of the deadline: about 20 µs.
 _INSTRUCTIONS_BETWEEN_CHECKS = 2_000
+
+
+def file_identity(connection: apsw.Connection) -> str:
+    """Return the path and inode of a file, which identify this build of the read model; empty: in memory."""
+    name = connection.db_filename("main")
+    return f"{name} {Path(name).stat().st_ino}" if name else ""
 
 
 class QueryTimeout(Exception):
@@ -136,11 +143,15 @@ class Snapshot:
         """Return the queries on checkpoint, cursors and file size."""
         return ProgressQueries(self._connection)
 
-    @property
+    @cached_property
+    def state(self) -> ReadModelState:
+        """Return the state of the read model."""
+        return read_state(self._connection)
+
+    @cached_property
     def file_identity(self) -> str:
-        """Return the path and inode of the file, which identify this build of the read model; empty: in memory."""
-        name = self._connection.db_filename("main")
-        return f"{name} {Path(name).stat().st_ino}" if name else ""
+        """Return the identity of the file (`file_identity`)."""
+        return file_identity(self._connection)
 
     def with_turns(self, turns: Mapping[int, EpisodeDetails]) -> Snapshot:
         """Return the same view, in which `turns` that the read model no longer holds can be read by version as well."""

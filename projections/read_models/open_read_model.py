@@ -14,7 +14,7 @@ import apsw
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import ForeignFile
 from recollect.events.storage.database import BUSY_TIMEOUT_MS, connect, storage_errors
-from recollect.projections.queries.snapshot import Snapshot
+from recollect.projections.queries.snapshot import Snapshot, file_identity
 from recollect.projections.read_models.generations import generation_path, generations
 from recollect.projections.read_models.opening import open_projector
 from recollect.projections.schema.content_hash import keyword_index_matches
@@ -36,6 +36,7 @@ class OpenReadModel:
         except BaseException:
             self._connection.close()
             raise
+        self._identity = file_identity(self._connection)
         #: Held while events are projected.
         self.lock = threading.Lock()
         self._readers: list[apsw.Connection] = []
@@ -57,7 +58,10 @@ class OpenReadModel:
         reader = self._readers.pop() if self._readers else connect(self.path, readonly=True)
         try:
             reader.execute("BEGIN")
-            yield Snapshot(reader, read_state(reader).checkpoint, default_zone)
+            state = read_state(reader)
+            snapshot = Snapshot(reader, state.checkpoint, default_zone)
+            snapshot.state, snapshot.file_identity = state, self._identity
+            yield snapshot
         finally:
             if reader.in_transaction:
                 reader.execute("ROLLBACK")

@@ -133,12 +133,15 @@ class ReadModels:
             return self._progress(read_model, namespace, head)
 
     @contextmanager
-    def reading(self, namespace: str) -> Generator[Snapshot]:
+    def reading(self, namespace: str, *, has_events: bool = False) -> Generator[Snapshot]:
         """Yield a snapshot of the live read model; an empty one for a namespace without events.
 
         While the log cannot be reached, the file that is there is read as it is.
+
+        Parameters:
+            has_events: whether the caller has just caught up with a log that has events, which is then not asked again.
         """
-        if self._has_events(namespace):
+        if has_events or self._has_events(namespace):
             with self.live.using(namespace) as read_model, read_model.reading(self.default_zone) as snapshot:
                 yield snapshot
         else:

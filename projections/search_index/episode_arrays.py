@@ -103,6 +103,11 @@ class EpisodeArrays:
         return np.array([name is None for name in self.session_ids], np.bool_)
 
     @cached_property
+    def user_speakers(self) -> Ints:
+        """Return the positions in `speaker_names` of the speakers of the users' messages, ascending."""
+        return np.flatnonzero(np.bincount(self.speakers[(self.roles == ROLES["user"]) & (self.raw == 1)]))
+
+    @cached_property
     def session_run_starts(self) -> Ints:
         """Return the rows whose session differs from the row before; row 0 is the first of them."""
         return np.flatnonzero(np.diff(self.sessions, prepend=-1))

@@ -53,7 +53,7 @@ class IndexCache:
         """Return the index of the read model behind `snapshot`, at the version of `snapshot`."""
         # Every generation and every read model of the past is a file of its own; a model in memory has none.
         path = snapshot.file_identity
-        row = snapshot.progress.state()
+        row = snapshot.state
         index = self._indexes.get(path)
         if index is None or index.episodes.last_removal_version < row.last_removal_version or not path:
             episodes = empty_episode_arrays(row.last_removal_version)
