@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate
@@ -24,20 +25,33 @@ _NEGATION = re.compile(r"\b(?:not|no|never|without|cannot)\b|n['’]t\b", re.IGN
 
 
 class _Statement:
-    """An item, the stems of its words, that of the last one, and whether it is negated."""
-
-    __slots__ = ("has_words", "is_message", "item", "negated", "stems", "value")
+    """An item and its words, which are read when they are compared: those of most messages are not."""
 
     def __init__(self, item: Item) -> None:
-        text = _ENTITY_TYPE.sub("**", item.text[:_CHARS_MAX])
         self.item = item
         self.is_message = item.kind == "episode"
         #: Whether it is a message, or a fact in the words of its message.
         self.has_words = self.is_message or (item.kind == "fact" and item.speaker is not None)
-        self.stems = content_stems(f"{item.speaker or ''} {text}")
-        #: The last word that names something: `month` in `we split up last month` does not.
-        self.value = next((stem(word) for word in reversed(distinct_words(text)) if stem(word) in self.stems), "")
-        self.negated = _NEGATION.search(text) is not None
+
+    @cached_property
+    def text(self) -> str:
+        """Return what is compared of the text, without the type of an entity."""
+        return _ENTITY_TYPE.sub("**", self.item.text[:_CHARS_MAX])
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Return the stems of the words and of the speaker."""
+        return content_stems(f"{self.item.speaker or ''} {self.text}")
+
+    @cached_property
+    def value(self) -> str:
+        """Return the last word that names something, as a stem: `month` in `we split up last month` does not."""
+        return next((stem(word) for word in reversed(distinct_words(self.text)) if stem(word) in self.stems), "")
+
+    @cached_property
+    def negated(self) -> bool:
+        """Return whether the statement is negated."""
+        return _NEGATION.search(self.text) is not None
 
     def repeats(self, other: _Statement) -> bool:
         """Return whether `other` says all of this statement, or more."""
@@ -79,7 +93,11 @@ def without_repetitions(items: Sequence[Item]) -> tuple[list[Item], list[Dropped
     # Derived items are compared with what stays only, so that of two equal ones one stays.
     kept = list(statements)
     dropped: list[DroppedCandidate] = []
+    has_standing = any("standing" in item.ranks for item in items)
     for statement in reversed(statements):
+        if statement.is_message and not has_standing and "session" not in statement.item.ranks:
+            # Only an instruction that was made of it, or a message that its session's line is part of, repeats it.
+            continue
         repeated_by = next((other for other in kept if other is not statement and statement.repeats(other)), None)
         if repeated_by is not None:
             kept.remove(statement)

@@ -80,6 +80,9 @@ def possible_dates(text: str, sent_at: datetime, language: Language | None = Non
     taken = bytearray(len(text))
     readings: list[DateReading] = []
     anchors = list(_anchors(folded))
+    if not anchors and text.isascii() and language not in UNSPACED:
+        # Only scripts without spaces have dates without such a word.
+        return []
     languages = _languages(text, folded, anchors, language)
     stretches = [(name, stretch) for name in languages for stretch in _stretches(folded, anchors, name)]
     # A whole date in one language may be part of a date in another: `dia 12` of `dia 12 de novembro`.

@@ -8,8 +8,8 @@ names the time of day (`002`).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -58,8 +58,7 @@ CONTEXT_SHARES: Mapping[Category, float] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One item as a line of the context."""
 
     item: Item
@@ -68,20 +67,28 @@ class Line:
     prefix: str
     #: The text after the prefix.
     body: str
+    #: The estimated tokens of the line and its line break.
+    tokens: int
     #: The dates that its messages name; None: they were not read yet.
-    named_dates: Sequence[NamedDate] | None = None
+    named_dates: Sequence[NamedDate] | None
     #: Whether the days of its dates are in the text, or the text is shortened.
     is_final: bool = False
-    #: The estimated tokens of the line and its line break.
-    tokens: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tokens", estimate_tokens(self.text) + 1)
 
     @property
     def text(self) -> str:
         """Return the line of the Markdown context."""
         return self.prefix + self.body
+
+    def with_body(self, body: str, *, is_final: bool = True) -> Line:
+        """Return the line with another text after the prefix."""
+        if body == self.body:
+            return self._replace(is_final=is_final)
+        return self._replace(body=body, tokens=_line_tokens(self.prefix + body), is_final=is_final)
+
+
+def _line_tokens(text: str) -> int:
+    """Return the estimated tokens of a line and its line break."""
+    return estimate_tokens(text) + 1
 
 
 def category_of(item: Item) -> Category:
@@ -318,7 +325,8 @@ def _line(item: Item, render_context: RenderContext) -> Line:
         day = render_context.day_and_age(item.occurred_at_us, item.utc_offset)
         prefix = f"- [{day}] {single_line(item.speaker or '')}: "
     dates = render_context.dates_of(item.namespace, item.source_events[:DATED_SOURCES_MAX])
-    return Line(item, category_of(item), prefix, f"{single_line(item.text)}{_notes(item)}", dates)
+    body = f"{single_line(item.text)}{_notes(item)}"
+    return Line(item, category_of(item), prefix, body, _line_tokens(prefix + body), dates)
 
 
 def _dated(line: Line) -> Line:
@@ -335,7 +343,7 @@ def _dated(line: Line) -> Line:
     words = text.removeprefix(lead)
     if sent_at_us is not None:
         words = with_dates(words, local_time(sent_at_us, fixed_zone(item.utc_offset)), line.named_dates)
-    return replace(line, body=f"{lead}{words}{notes}", is_final=True)
+    return line.with_body(f"{lead}{words}{notes}")
 
 
 def _beside_later(lines: Sequence[Line]) -> list[Line]:
@@ -346,7 +354,9 @@ def _beside_later(lines: Sequence[Line]) -> list[Line]:
     """
     shown = {line.item.id for line in lines if line.item.kind == "episode"}
     return [
-        replace(line, body=line.body.removesuffix(_notes(line.item)) + _notes(replace(line.item, later=None)))
+        line.with_body(
+            line.body.removesuffix(_notes(line.item)) + _notes(replace(line.item, later=None)), is_final=line.is_final
+        )
         if line.item.later is not None and line.item.later.source_event in shown and line.item.kind != "preference"
         else line
         for line in lines
@@ -395,4 +405,4 @@ def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     notes = _notes(line.item)
     remaining_tokens = tokens_max - estimate_tokens(line.prefix + notes) - 3
     text = best_sentences(line.item.text, line.item.short, words, remaining_tokens)
-    return replace(line, body=f"{text} …{notes}", is_final=True)
+    return line.with_body(f"{text} …{notes}")
