@@ -101,15 +101,14 @@ class EpisodeSearch:
 
     def _best_summaries(self, context: SearchContext, *, by_vectors: bool) -> list[int]:
         """Return the versions of the summaries whose sources to rank, best first; empty without keyword search."""
-        is_summary = context.episodes.raw == 0
-        if not is_summary.any():
+        if not context.episodes.has_summaries:
             return []
         pending = self._start_semantic_search(context, ()) if by_vectors else None
         keywords = context.budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
         semantics = self._await_semantic_search(pending, context.budget)
         if keywords is None:
             return []
-        allowed = is_summary & requested_episodes(context, summaries=True)
+        allowed = (context.episodes.raw == 0) & requested_episodes(context, summaries=True)
         return best_summaries(context, allowed, keywords, semantics)
 
     def _search(
@@ -295,7 +294,8 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
     if len(answering_versions):
         lists["fact"] = episodes.rows_of(answering_versions)
     mask = requested_episodes(context)
-    mask[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
+    if excluded:
+        mask[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
     if query.intent.own_question:
         asking = budget.run("questions", snapshot, lambda: _asking(context, mask))
         mask = mask if asking is None else asking

@@ -38,7 +38,7 @@ from recollect.api.retrieval.result_items import knowledge_item
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import QueryEmbeddings, weights_name
-from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
+from recollect.api.retrieval.understanding.fillers import is_filler
 from recollect.api.retrieval.understanding.query import Query
 from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.events.catalogue.knowledge_events import SAYS
@@ -154,7 +154,7 @@ class NamespaceSearch:
     def _ordered(self, context: SearchContext, items: list[Item], ranked: RankedEpisodes) -> list[Item]:
         """Return the messages with content in their final order, each after the message that ended it."""
         if context.request.gate:
-            items = [item for item in items if not (is_acknowledgement(item.text) or is_greeting(item.text))]
+            items = [item for item in items if not is_filler(item.text)]
         if context.request.mode == "passive":
             items = [item for item in items if not _is_repeated(item.text, context.query.question)]
         if self._reranker is not None and items:
@@ -244,7 +244,8 @@ def _is_certain_match(context: SearchContext, ranked: RankedEpisodes) -> bool:
     """
     query = context.query
     # A fact may come from a message that the request leaves out.
-    if np.isin(context.episodes.versions[ranked.candidates.rows], ranked.signals.answering_versions).any():
+    stating = ranked.signals.answering_versions
+    if len(stating) and np.isin(context.episodes.versions[ranked.candidates.rows], stating).any():
         return True
     if query.has_topic:
         coverage = ranked.signals.keywords.coverage[ranked.candidates.rows]

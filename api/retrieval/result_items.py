@@ -25,6 +25,8 @@ def named_dates(context: SearchContext, items: Sequence[Item]) -> dict[tuple[str
     """Return the dates that the messages behind the items of the namespace name, by namespace and id of the message."""
     own = [item.source_events[:DATED_SOURCES_MAX] for item in items if item.namespace == context.namespace]
     through = context.snapshot.progress.job_cursor("extraction")
+    if not through:
+        return {}
     ids = [*{id for sources in own for id in sources}]
     return {(context.namespace, id): dates for id, dates in context.snapshot.dates.named(ids, through=through).items()}
 
@@ -107,6 +109,8 @@ def _is_interjection(sentence: str) -> bool:
 def later_of(context: SearchContext, event_ids: Sequence[str], said_us: int) -> Later | None:
     """Return the newest statement that ended or replaced what one of these events said at `said_us`."""
     statements = {id: statement for id in event_ids if (statement := context.index.knowledge.later.get(id)) is not None}
+    if not statements:
+        return None
     quoted = [
         _as_said(context, statement)
         for id, statement in statements.items()
@@ -185,8 +189,10 @@ _EVENT_TYPES = {
 def _is_statement(text: str) -> bool:
     """Return whether a text has a sentence that is not a question."""
     beginning = text[:_STATEMENT_CHARS]
-    if "?" not in beginning and "？" not in beginning:
-        return bool(beginning.strip())
+    last = beginning.rstrip()[-1:]
+    if ("?" not in beginning and "？" not in beginning) or (last and last not in f"?？{_CLOSING}"):
+        # Without a question mark, or the last sentence is no question.
+        return bool(last)
     return any(not sentence.rstrip(_CLOSING).endswith(("?", "？")) for sentence in iterate_sentences(beginning))
 
 

@@ -278,7 +278,8 @@ class Retriever:
                 # The topic was compared by a vector, but the search has none: the trigger must match the search.
                 answer.state = replace(answer.state, trigger="message")
             # Workers may have learned something from the message before this search.
-            results = [replace(result, items=without_sources(result.items, exclude)) for result in results]
+            if exclude:
+                results = [replace(result, items=without_sources(result.items, exclude)) for result in results]
             answer.results = tuple(results)
             helps = answer.state.greets or any(result.helps for result in results)
             standing = standing_items(context, answer.state, helps=helps) if request.mode == "passive" else []
@@ -366,17 +367,16 @@ class Retriever:
     def _search(self, context: SearchContext, excluded: Sequence[int]) -> SearchResult:
         """Return the search result of one namespace without the versions `excluded`, with sources when requested."""
         result = self._namespace_search.search(context, excluded)
-        result = replace(result, items=without_rules_of_others(context, without_hidden(result.items, context.hidden)))
+        items = without_rules_of_others(context, without_hidden(result.items, context.hidden))
         if waiting := context.snapshot.quarantine.documents():
-            result = replace(result, items=[without_orders(item, waiting) for item in result.items])
-        if not context.request.expand:
-            return result
-        try:
-            items = expand_summaries(result.items, context.snapshot, context.log, context.namespace)
-        except StorageError as error:
-            context.budget.record_missing("sources", error)
-            return result
-        return replace(result, items=without_hidden(items, context.hidden))
+            items = [without_orders(item, waiting) for item in items]
+        if context.request.expand:
+            try:
+                expanded = expand_summaries(items, context.snapshot, context.log, context.namespace)
+                items = without_hidden(expanded, context.hidden)
+            except StorageError as error:
+                context.budget.record_missing("sources", error)
+        return replace(result, items=items)
 
     def _search_other_namespace(
         self, namespace: str, own: SearchContext, as_of: datetime | None
@@ -419,7 +419,8 @@ class Retriever:
         secret_filter = SecretFilter(self._privacy.policies(context.namespace), request.query, owns=owners.owns)
         others = [item for item in standing if (item.namespace, item.id) not in ranked_ids]
         candidates, repetitions = without_repetitions([*ranked, *others])
-        answer.results = (replace(results[0], dropped=[*results[0].dropped, *repetitions]), *results[1:])
+        if repetitions:
+            answer.results = (replace(results[0], dropped=[*results[0].dropped, *repetitions]), *results[1:])
         items = secret_filter.items([cut_long_text(item, context.query.words) for item in candidates])
         answer.selected = tuple(items)
         rendering = RenderContext(now=context.asked_at, channel=answer.state.channel, dates=named_dates(context, items))

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from itertools import islice
+from itertools import islice, repeat
 
 from recollect.events.intake.secret_formats import Secret
 
@@ -51,7 +51,7 @@ def possible_codes(text: str) -> Iterator[re.Match[str]]:
 
 def probability(inputs: Iterable[str], weights: Mapping[str, float]) -> float:
     """Return what a logit makes of the names of its inputs."""
-    return 1 / (1 + math.exp(-math.fsum(weights.get(name, 0.0) for name in inputs)))
+    return 1 / (1 + math.exp(-math.fsum(map(weights.get, inputs, repeat(0.0)))))
 
 
 def inputs_of(text: str, match: re.Match[str]) -> set[str]:

@@ -202,6 +202,8 @@ class EntityQueries:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        #: What `episodes_naming` has returned: a walk over the graph begins and ends with the same entities.
+        self._naming: dict[tuple[int, int], NDArray[np.int64]] = {}
 
     def ids_by_name(self, names: Iterable[str]) -> set[int]:
         """Return the ids of the entities with one of these case-folded names or aliases."""
@@ -275,12 +277,16 @@ class EntityQueries:
 
     def episodes_naming(self, entity_id: int, *, limit: int) -> NDArray[np.int64]:
         """Return the versions of the newest episodes that name an entity, each once, in any order."""
+        if (entity_id, limit) in self._naming:
+            return self._naming[entity_id, limit]
         members = [entity_id, *fetch_values(self._connection, _MERGED_INTO, (entity_id,))]
         listed = [
             np.fromstring(fetch_value(self._connection, _EPISODES_NAMING, (member, limit)) or "", np.int64, sep=",")
             for member in members
         ]
-        return listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed))[-limit:]
+        versions = listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed))[-limit:]
+        self._naming[entity_id, limit] = versions
+        return versions
 
     def named_before(self, entity_ids: Sequence[int], version: int) -> set[int]:
         """Return those of these entities that an episode before `version` names."""
@@ -311,6 +317,8 @@ class EntityQueries:
         """Return the ids of the documents that govern a topic and that no other document supersedes, sorted."""
         names = {topic.casefold() for topic in topics}
         documents = {id for id, target in self.document_relations_of("governs") if target.casefold() in names}
+        if not documents:
+            return []
         return sorted(documents - {target for _, target in self.document_relations_of("supersedes")})
 
     def node_name(self, name: str) -> str | None:

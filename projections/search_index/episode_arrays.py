@@ -103,6 +103,11 @@ class EpisodeArrays:
         return np.array([name is None for name in self.session_ids], np.bool_)
 
     @cached_property
+    def has_summaries(self) -> bool:
+        """Return whether an episode is a summary."""
+        return not self.raw.all()
+
+    @cached_property
     def user_speakers(self) -> Ints:
         """Return the positions in `speaker_names` of the speakers of the users' messages, ascending."""
         return np.flatnonzero(np.bincount(self.speakers[(self.roles == ROLES["user"]) & (self.raw == 1)]))

@@ -72,6 +72,11 @@ class KnowledgeIndex:
         return np.array([row for row, line in facts if _DIETARY.search(line)], np.intp)
 
     @cached_property
+    def standing(self) -> Sequence[KnowledgeItem]:
+        """Return the standing instructions."""
+        return [item for item in self.items if item.standing]
+
+    @cached_property
     def rows_with_term(self) -> Mapping[str, Sequence[int]]:
         """Return the rows of `items` that contain a stem, by stem."""
         return _rows_by(self.terms)

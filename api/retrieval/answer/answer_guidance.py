@@ -37,6 +37,7 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
         for item in items
         if item.score >= score_min and _is_reliable(context, item) and _document_of(item) not in outweighed
     ]
+    identities = {id(item) for item in authoritative}
     contradiction_rate = sum(item.outdated or item.contradicted_by is not None for item in items) / len(items)
     is_direct = (
         grounding >= _DIRECT_MIN
@@ -49,7 +50,7 @@ def answer_guidance(context: SearchContext, items: Sequence[Item], grounding: fl
     entities = tuple(dict.fromkeys([*_entities(context, items), *(target for _, _, target, _ in relations)]))
     return AnswerGuidance(
         authoritative=tuple(item.id for item in authoritative),
-        supporting=tuple(item.id for item in items if item not in authoritative),
+        supporting=tuple(item.id for item in items if id(item) not in identities),
         entities=entities,
         governing=tuple(context.snapshot.entities.governing(entities)),
         relations=tuple(dict.fromkeys([*_relations(context), *(relation[:3] for relation in relations)])),

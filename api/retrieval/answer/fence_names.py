@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import logging
 import os
@@ -55,4 +54,4 @@ def _mac(key: bytes, *parts: str) -> str:
     content = b"".join(
         len(data).to_bytes(8, "big") + data for data in (part.encode("utf-8", "replace") for part in parts)
     )
-    return hmac.new(key, content, hashlib.sha256).hexdigest()[:_RANDOM_CHARS]
+    return hmac.digest(key, content, "sha256").hex()[:_RANDOM_CHARS]

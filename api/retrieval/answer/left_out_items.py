@@ -31,14 +31,15 @@ def without_sources(items: Sequence[Item], event_ids: Sequence[str]) -> list[Ite
 
 def without_rules_of_others(context: SearchContext, items: Sequence[Item]) -> list[Item]:
     """Return the items without the standing instructions of users other than the asker."""
-    if context.request.shared_rules:
+    standing = context.index.knowledge.standing
+    if context.request.shared_rules or not standing:
         return [*items]
     speakers = speakers_of(context)
-    others = {item.id for item in context.index.knowledge.items if item.standing and not speakers.may_rule(item)}
+    others = {item.id for item in standing if not speakers.may_rule(item)}
     return [item for item in items if item.id not in others]
 
 
 def without_standing(context: SearchContext, result: SearchResult) -> SearchResult:
     """Return the result without standing instructions."""
-    standing = {item.id for item in context.index.knowledge.items if item.standing}
+    standing = {item.id for item in context.index.knowledge.standing}
     return replace(result, items=[item for item in result.items if item.id not in standing])

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from hashlib import blake2b
 
 from recollect.events.local_time import fixed_zone, local_time, zone_label
@@ -58,7 +59,7 @@ class RenderContext:
 
     def today_line(self) -> str:
         """Return the current day, its weekday and the channel; the same for a whole day."""
-        return " | ".join([f"Today: {_day(self.now)}", zone_label(self.now), *self._channel()])
+        return " | ".join([f"Today: {_day(self.now.date())}", zone_label(self.now), *self._channel()])
 
     def time_line(self) -> str:
         """Return the current time, weekday, time zone and channel, in the form of `002`."""
@@ -74,12 +75,12 @@ class RenderContext:
             utc_offset: minutes east of UTC, in which the time is shown.
         """
         moment = local_time(at_us, fixed_zone(utc_offset))
-        age = self._age(moment)
-        return f"{_day(moment)}, {age}" if age else _day(moment)
+        shown, age = _day(moment.date()), self._age(moment.date())
+        return f"{shown}, {age}" if age else shown
 
-    def _age(self, moment: datetime) -> str:
-        """Return how many days before the asker's today the day of a time was; empty for a day after it."""
-        days = (self.now.date() - moment.date()).days
+    def _age(self, day: date) -> str:
+        """Return how many days before the asker's today a day was; empty for a day after it."""
+        days = (self.now.date() - day).days
         if days < 0:
             return ""
         if days <= 1:
@@ -132,9 +133,9 @@ def with_dates(text: str, sent_at: datetime, named: Sequence[NamedDate] | None =
 def _named_insertions(text: str, sent_at: datetime, named: Sequence[NamedDate]) -> Iterator[tuple[int, str]]:
     """Yield the position after the words of each sure date that a message names, and what is written there."""
     probable: dict[str, list[NamedDate]] = {}
-    for date in named:
-        if date.probability >= _PROBABLE:
-            probable.setdefault(date.words, []).append(date)
+    for it in named:
+        if it.probability >= _PROBABLE:
+            probable.setdefault(it.words, []).append(it)
     for words, dates in probable.items():
         # The same words twice may mean two days.
         if len({date.start_us for date in dates}) > 1 or min(date.probability for date in dates) < SURE:
@@ -202,6 +203,7 @@ def _range(date: DateCandidate) -> str:
     return f"{start:%Y-%m-%d} to {last:%Y-%m-%d}"
 
 
-def _day(moment: datetime) -> str:
+@lru_cache(maxsize=1_024)
+def _day(day: date) -> str:
     """Return weekday and day, such as `Sat 2026-03-14`."""
-    return f"{moment:%a %Y-%m-%d}"
+    return f"{day:%a %Y-%m-%d}"

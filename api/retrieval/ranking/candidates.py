@@ -17,7 +17,7 @@ from recollect.projections.search_index.episode_arrays import Ints
 LIST_DEPTH = 100
 #: The newest episodes without vectors that are always candidates.
 _RECENT_MAX = 20
-#: From two blocks of this many episodes for each entry of a list on, `_top_rows` first compares the maxima of blocks.
+#: From two blocks of this many allowed episodes for each entry of a list on, `_top_rows` first compares block maxima.
 _BLOCK_EPISODES = 32
 
 Mask = NDArray[np.bool_]
@@ -72,13 +72,15 @@ def select_candidates(
         newest = np.flatnonzero(allowed & np.isnan(semantics.parts["turn"]))
         lists["recent"] = newest[-_RECENT_MAX:][::-1]
     nonempty_lists = {name: rows for name, rows in lists.items() if len(rows)}
-    rows = np.unique(np.concatenate([*nonempty_lists.values()])) if nonempty_lists else np.empty(0, np.int64)
-    return Candidates(rows, nonempty_lists)
+    listed = np.zeros(len(allowed), np.bool_)
+    for rows in nonempty_lists.values():
+        listed[rows] = True
+    return Candidates(np.flatnonzero(listed), nonempty_lists)
 
 
 def _top_rows(values: Vector, allowed: Mask, depth: int) -> Ints:
     """Return the rows of the `depth` highest values, best first; of equal values the newest row first."""
-    if len(values) >= 2 * depth * _BLOCK_EPISODES:
+    if np.count_nonzero(allowed) >= 2 * depth * _BLOCK_EPISODES:
         # `depth` values or more reach the `depth`-th highest block maximum, so lower values are not needed.
         masked = np.where(allowed, values, np.float32(-np.inf))
         block_maxima = np.maximum.reduceat(masked, np.arange(0, len(masked), _BLOCK_EPISODES))

@@ -25,7 +25,7 @@ from recollect.api.retrieval.understanding.question_intent import (
     QUESTION,
     TIME,
     QuestionIntent,
-    capitalised_words,
+    has_other_name,
     text_flags,
 )
 from recollect.events.envelope import DAY_US
@@ -107,7 +107,7 @@ _WORD_COUNT = 16
 _COMPUTED_SHIFT = 16
 _WORDS_SHIFT = 32
 #: Types that many texts have without being an answer; each is a separate feature.
-_LOOSE_TYPES = AnswerType.PLACE | AnswerType.REASON
+_LOOSE_TYPES = AnswerType.PLACE.value | AnswerType.REASON.value
 #: The first bit of the answer types.
 _TYPES_SHIFT = 7
 
@@ -320,55 +320,67 @@ def _answered_question_similarity(
 
 def _binary_columns(
     episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, flags: Ints, query: Query, signals: SearchSignals
-) -> dict[str, Vector]:
-    """Return the values of `BINARY_FEATURES` by name, shape (candidates,) each."""
+) -> dict[str, NDArray[Any]]:
+    """Return the values of `BINARY_FEATURES` that are not all 0 by name, shape (candidates,) each."""
     intent, versions = query.intent, arrays.versions[rows]
-    people = query.participant_names | query.asker_names
-    is_participant = np.array([name.casefold() in people for name in arrays.speaker_names], np.bool_)
-    by_participant = is_participant[arrays.speakers[rows]] if len(is_participant) else np.zeros(len(rows), np.bool_)
-    columns: dict[str, Any] = {
+    roles, is_summary = arrays.roles[rows], arrays.raw[rows] == 0
+    columns = _text_columns(episodes, versions, flags, query)
+    columns["importance"] = (arrays.importances[rows] - 5) / 5
+    if intent.recall:
+        columns["from_assistant_recalled"] = roles == ROLES["assistant"]
+    else:
         # A summary covers turns of several speakers, including the user.
-        "from_user": ((arrays.roles[rows] == ROLES["user"]) | (arrays.raw[rows] == 0)) & (not intent.recall),
-        "from_assistant_recalled": (arrays.roles[rows] == ROLES["assistant"]) & intent.recall,
-        "asked_speaker": by_participant | ((arrays.raw[rows] == 0) & bool(query.participants)),
-        "is_question": (flags & QUESTION) > 0,
-        "length": (flags >> _WORDS_SHIFT) / _LENGTH_FULL,
-        "time_when": ((flags & TIME) > 0) & intent.when,
-        "number_count": ((flags & NUMBER) > 0) & intent.count,
-        "number_figure": ((flags & NUMBER) > 0) & intent.figure,
-        "liking_preference": ((flags & PREFERENCE) > 0) & intent.preference,
-        "change_present": ((flags & CHANGE) > 0) & intent.present,
-        "states_answer": _among(versions, signals.answering_versions),
-        "outdated_present": _among(versions, signals.outdated_versions) & intent.present,
-        "answer_type": (flags >> _TYPES_SHIFT & query.intent.answer & ~_LOOSE_TYPES) > 0,
-        "place_where": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.PLACE) > 0,
-        "reason_why": (flags >> _TYPES_SHIFT & query.intent.answer & AnswerType.REASON) > 0,
-        "tells_of_span": _ratings(versions, signals.naming_span),
-        "graph": np.zeros(len(rows)) if signals.graph is None else signals.graph[rows],
-        "rating": _ratings(versions, signals.ratings),
-        "importance": (arrays.importances[rows] - 5) / 5,
-    }
+        columns["from_user"] = (roles == ROLES["user"]) | is_summary
+    people = query.participant_names | query.asker_names
+    if people or query.participants:
+        is_participant = np.array([name.casefold() in people for name in arrays.speaker_names], np.bool_)
+        by_participant = is_participant[arrays.speakers[rows]]
+        columns["asked_speaker"] = by_participant | is_summary if query.participants else by_participant
+    if len(signals.answering_versions):
+        columns["states_answer"] = np.isin(versions, signals.answering_versions)
+    if intent.present and len(signals.outdated_versions):
+        columns["outdated_present"] = np.isin(versions, signals.outdated_versions)
+    for name, ratings in (("tells_of_span", signals.naming_span), ("rating", signals.ratings)):
+        if ratings:
+            columns[name] = _ratings(versions, ratings)
+    if signals.graph is not None:
+        columns["graph"] = signals.graph[rows]
     if signals.in_span is not None and signals.near_span is not None:
         columns |= {"said_in_span": signals.in_span[rows], "said_near_span": signals.near_span[rows]}
+    return columns
+
+
+def _text_columns(episodes: EpisodeQueries, versions: Ints, flags: Ints, query: Query) -> dict[str, NDArray[Any]]:
+    """Return those of `_binary_columns` that depend on the texts of the candidates."""
+    intent = query.intent
+    columns: dict[str, NDArray[Any]] = {"length": (flags >> _WORDS_SHIFT) / _LENGTH_FULL}
+    for name, flag, is_asked in (
+        ("is_question", QUESTION, True),
+        ("time_when", TIME, intent.when),
+        ("number_count", NUMBER, intent.count),
+        ("number_figure", NUMBER, intent.figure),
+        ("liking_preference", PREFERENCE, intent.preference),
+        ("change_present", CHANGE, intent.present),
+        ("tells_name", NAMING, intent.name and intent.called),
+    ):
+        if is_asked:
+            columns[name] = (flags & flag) > 0
+    if answer := int(intent.answer):
+        types = flags >> _TYPES_SHIFT & answer
+        columns["answer_type"] = (types & ~_LOOSE_TYPES) > 0
+        columns["place_where"] = (types & AnswerType.PLACE.value) > 0
+        columns["reason_why"] = (types & AnswerType.REASON.value) > 0
     if intent.name:
-        columns["tells_name"] = ((flags & NAMING) > 0) & intent.called
         columns["name_asked"] = _has_new_name(episodes, versions, query.question)
     if intent.count:
         columns["counts_asked"] = _counts_asked(episodes, versions, query.question)
     if query.phrases:
         columns["phrase"] = _phrase_shares(episodes, versions, query.phrases)
-    return {name: np.asarray(values, np.float32) for name, values in columns.items()}
-
-
-def _among(versions: Ints, wanted: Ints) -> Mask:
-    """Return the mask of the `versions` that are `wanted`: most queries want none, which `isin` takes long to see."""
-    return np.isin(versions, wanted) if len(wanted) else np.zeros(len(versions), np.bool_)
+    return columns
 
 
 def _ratings(versions: Ints, ratings: Mapping[int, float]) -> Vector:
     """Return the rating of each candidate, -1 to 1, shape (candidates,)."""
-    if not ratings:
-        return np.zeros(len(versions), np.float32)
     return np.clip([ratings.get(version, 0.0) for version in versions.tolist()], -1, 1).astype(np.float32)
 
 
@@ -419,7 +431,7 @@ def _has_new_name(episodes: EpisodeQueries, versions: Ints, question: str) -> Ve
     texts = episodes.texts(versions.tolist())
     question_words = set(WORD.findall(question.casefold()))
     return np.array(
-        [bool(capitalised_words(texts.get(int(version), "")) - question_words) for version in versions], np.float32
+        [has_other_name(texts.get(version, ""), question_words) for version in versions.tolist()], np.float32
     )
 
 

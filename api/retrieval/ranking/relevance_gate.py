@@ -106,7 +106,8 @@ def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
     signals = ranked.signals
     keywords, semantics, late = signals.keywords, signals.semantics, signals.late
     # A substring match has no whole word of the query, so keyword search gives it no coverage.
-    has_substring_match = np.isin(rows, ranked.candidates.lists.get("substring", [])).any()
+    substring = ranked.candidates.lists.get("substring")
+    has_substring_match = substring is not None and np.isin(rows, substring).any()
     personal = float(query.intent.personal or bool(query.participants))
     unknown_name = float(not keywords.unmatched.isdisjoint(query.names))
     measures: dict[str, float] = {
@@ -153,8 +154,11 @@ def item_measures(ranked: RankedEpisodes) -> Vector:
     if semantics is not None and late is not None:
         columns |= {"dense": semantics.parts["turn"][rows], "window": semantics.parts["window"][rows]}
         columns["late"] = late[order]
-    zeros = np.zeros(len(rows), np.float32)
-    return np.nan_to_num(np.stack([columns.get(name, zeros) for name in ITEM_MEASURES], axis=1))
+    measures = np.zeros((len(rows), len(ITEM_MEASURES)), np.float32)
+    for place, name in enumerate(ITEM_MEASURES):
+        if name in columns:
+            measures[:, place] = columns[name]
+    return measures if semantics is None else np.nan_to_num(measures)
 
 
 def _graph_strength(ranked: RankedEpisodes, rows: Ints) -> Vector:

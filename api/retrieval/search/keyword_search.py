@@ -71,8 +71,10 @@ def keyword_scores(
     terms = dict(zip(words, search_terms(snapshot.keywords, words, german=german), strict=True))
     forms = list(dict.fromkeys(form for listed in terms.values() for term in listed for form in term.forms))
     postings = dict(zip(forms, index.postings.get(snapshot.keywords, forms, snapshot.version), strict=True))
-    searched = np.ones(len(episodes), np.bool_)
-    searched[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
+    searched = None
+    if excluded:
+        searched = np.ones(len(episodes), np.bool_)
+        searched[episodes.rows_of(np.array(sorted(excluded), np.int64))] = False
     matches = {word: _match_word(episodes, searched, listed, postings) for word, listed in terms.items() if listed}
     idf = {word: _mean_idf(listed) for word, listed in matches.items()}
     # Two words with the same stems are one term.
@@ -87,23 +89,28 @@ class _TermMatches:
 
     __slots__ = ("counts", "idf", "rows", "weight", "window_counts")
 
-    def __init__(self, episodes: EpisodeArrays, searched: NDArray[np.bool_], posting: Posting, weight: float) -> None:
-        rows, live = episodes.live_rows(posting.versions)
-        kept = searched[rows]
-        self.rows = rows[kept]
-        self.counts = posting.turn[live][kept].astype(np.float32)
-        self.window_counts = posting.window[live][kept].astype(np.float32)
-        self.idf = _idf(int(np.count_nonzero(searched)), int(np.count_nonzero(self.counts)))
+    def __init__(
+        self, episodes: EpisodeArrays, searched: NDArray[np.bool_] | None, posting: Posting, weight: float
+    ) -> None:
+        self.rows, live = episodes.live_rows(posting.versions)
+        total = len(episodes)
+        if searched is not None:
+            kept = searched[self.rows]
+            self.rows, live = self.rows[kept], np.flatnonzero(live)[kept]
+            total = int(np.count_nonzero(searched))
+        self.counts = posting.turn[live].astype(np.float32)
+        self.window_counts = posting.window[live].astype(np.float32)
+        self.idf = _idf(total, int(np.count_nonzero(self.counts)))
         self.weight = weight
 
 
 def _match_word(
     episodes: EpisodeArrays,
-    searched: NDArray[np.bool_],
+    searched: NDArray[np.bool_] | None,
     terms: Sequence[SearchTerm],
     postings: Mapping[str, Posting],
 ) -> list[_TermMatches]:
-    """Return the matches of each term of a word among the searched episodes."""
+    """Return the matches of each term of a word among the searched episodes; None: all are searched."""
     matches = [
         _TermMatches(episodes, searched, merge_postings([postings[form] for form in term.forms]), term.weight)
         for term in terms

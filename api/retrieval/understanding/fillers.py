@@ -67,7 +67,7 @@ def is_acknowledgement(text: str, names: Collection[str] = ()) -> bool:
     Parameters:
         names: names of participants that the message addresses, case-folded.
     """
-    if len(text) >= _CHARS_MAX or "?" in text or not text.strip() or not _may_be_filler(text, names):
+    if len(text) >= _CHARS_MAX or not _may_be_filler(text, names) or "?" in text or not text.strip():
         return False
     words = set(WORD.findall(_FAREWELL.sub(" ", text).casefold())) - set(names)
     return len(words) <= _WORDS_MAX and _ACKNOWLEDGING.issuperset(words)
@@ -87,14 +87,19 @@ def is_greeting(text: str, names: Collection[str] = ()) -> bool:
     )
 
 
+def is_filler(text: str) -> bool:
+    """Return whether a message is an acknowledgement or a greeting."""
+    return len(text) < _CHARS_MAX and _may_be_filler(text, ()) and (is_acknowledgement(text) or is_greeting(text))
+
+
 def _may_be_filler(text: str, names: Collection[str]) -> bool:
     """Return whether a text has no word, or begins with one of a filler; most do not, which takes a fifth of the time.
 
     Parameters:
         names: names of participants that the message addresses, case-folded.
     """
-    first = WORD.search(text.casefold())
-    return first is None or first.group() in _FIRST_WORDS or first.group() in names
+    first = WORD.search(text if text.isascii() else text.casefold())
+    return first is None or (word := first.group().casefold()) in _FIRST_WORDS or word in names
 
 
 def addressed_names(text: str) -> frozenset[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 
-from recollect.api.retrieval.understanding.fillers import addressed_names
+from recollect.api.retrieval.understanding.fillers import addressed_names, is_filler
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.foreign_questions import foreign_stop_words, names_topic
 from recollect.api.retrieval.understanding.profile_questions import asks_for_profile
@@ -16,7 +16,6 @@ from recollect.api.retrieval.understanding.question_extraction import extract_qu
 from recollect.api.retrieval.understanding.question_intent import (
     QuestionIntent,
     capitalised_words,
-    is_small_talk,
     question_intent,
 )
 from recollect.events.envelope import microseconds
@@ -144,7 +143,7 @@ def read_question(text: str, snapshot: Snapshot, *, session_id: str | None = Non
     words = _words(question)
     continued = False
     has_content = any(word not in STOP_WORDS and word not in _CONTINUATION_WORDS for word in words)
-    if session_id is not None and not has_content and not is_small_talk(question):
+    if session_id is not None and not has_content and not is_filler(question):
         last_turns = snapshot.episodes.last_texts(session_id, chars=_CONTINUED_CHARS, limit=_CONTINUED_TURNS)
         continued = bool(last_turns)
         question = "\n".join([*last_turns, question])

@@ -6,11 +6,12 @@ It also recognises what is not asked of a memory: small talk, and tasks such as 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from recollect.api.retrieval.understanding.answer_type import AnswerType, expected_answer
-from recollect.api.retrieval.understanding.fillers import is_acknowledgement, is_greeting
+from recollect.api.retrieval.understanding.fillers import is_filler
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.foreign_questions import ForeignIntent, foreign_intent
 from recollect.api.retrieval.understanding.meal_requests import asks_for_meal
@@ -219,16 +220,11 @@ def question_intent(question: str) -> QuestionIntent:
         procedure=matches(_PROCEDURE),
         preference=foreign.preference or matches(_PREFERENCE),
         remember=foreign.remember or matches(_REMEMBER),
-        small_talk=is_small_talk(question),
+        small_talk=is_filler(question),
         task=foreign.task or (matches(_TASK) and not matches(_SHARED_PAST) and not matches(_POSSESSIVE)),
         meal=asks_for_meal(question),
         personal=_is_personal(question),
     )
-
-
-def is_small_talk(question: str) -> bool:
-    """Return whether a question is a greeting, thanks or assent alone."""
-    return is_acknowledgement(question) or is_greeting(question)
 
 
 def asks_for_several(question: str) -> bool:
@@ -290,3 +286,9 @@ _NO_NAMES = frozenset(("i", "i'm", "i've", "i'll", "i'd"))
 def capitalised_words(text: str) -> set[str]:
     """Return the capitalised words inside the sentences of `text`, case-folded: mostly names."""
     return {word.casefold() for word in _CAPITALISED.findall(text[:_NAME_CHARS_MAX])} - _NO_NAMES
+
+
+def has_other_name(text: str, words: Collection[str]) -> bool:
+    """Return whether `capitalised_words` has a word that is not among case-folded `words`; the first one decides."""
+    names = (match.group().casefold() for match in _CAPITALISED.finditer(text[:_NAME_CHARS_MAX]))
+    return any(name not in words and name not in _NO_NAMES for name in names)
