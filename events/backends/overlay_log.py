@@ -139,9 +139,9 @@ class OverlayLog:
     def close(self) -> None:
         """Close nothing: the log below stays open."""
 
-    def _find_row(self, _: Key, stored_id: StoredId) -> StoredEvent | None:
+    def _find_row(self, place: tuple[Key, StoredId]) -> StoredEvent | None:
         """Return the row of the recorded event with an id; None: there is none."""
-        event = self._log.find(self._namespace, str(stored_id))
+        event = self._log.find(self._namespace, str(place[1]))
         return None if event is None or event.version > self._base.version else (self._namespace, *event[1:])
 
     def _event(self, row: StoredEvent) -> RecordedEvent:

@@ -10,7 +10,7 @@ import psycopg
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.postgres_schema import StoredEvent
 from recollect.events.backends.staged_encryption import StagedEncryption
-from recollect.events.backends.staging import StagedHead, Staging
+from recollect.events.backends.staging import Key, StagedHead, Staging, StoredId
 from recollect.events.envelope import ENCODING_ERASED, ERASED_TYPE, Appended, EventDraft
 from recollect.events.errors import VersionConflict
 
@@ -76,10 +76,10 @@ class PostgresErasure:
             self._erase(namespace, versions)
         return appended
 
-    def _find(self, namespace: int | str, event_id: str | bytes) -> StoredEvent | None:
-        """Return the row of an earlier record with the same id."""
+    def _find(self, place: tuple[Key, StoredId]) -> StoredEvent | None:
+        """Return the row of an earlier record with the same namespace and id."""
         query = "SELECT * FROM events WHERE namespace = %s AND id = %s"
-        return self._connection.execute(query, (namespace, event_id), binary=True).fetchone()
+        return self._connection.execute(query, place, binary=True).fetchone()
 
     def _erase(self, namespace: str, versions: Sequence[int]) -> None:
         """Empty the rows of `versions`; the right to update exists in this transaction alone."""

@@ -280,8 +280,7 @@ class PostgresLog(GroupCommitLog):
                     # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
                     self._encryption.prepare(requests)
                 heads_before = {head.namespace: (head.version, head.hash) for head in heads}
-                find = recorded.get
-                staging = Staging(self._clock(), heads, str, lambda key, id: find((key, id)), self._encryption)
+                staging = Staging(self._clock(), heads, str, recorded.get, self._encryption)
                 staging.stage(requests)
                 moved = staging.moved_heads()
                 committing = bool(moved)
@@ -310,7 +309,7 @@ class PostgresLog(GroupCommitLog):
         if heads is None:
             return None
         heads_before = {head.namespace: (head.version, head.hash) for head in heads}
-        staging = Staging(self._clock(), heads, str, lambda _key, _id: None)
+        staging = Staging(self._clock(), heads, str, lambda _: None)
         staging.stage(requests)
         moved = staging.moved_heads()
         is_refused = any(request.error is not None for request in requests)

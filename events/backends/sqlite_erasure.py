@@ -11,7 +11,7 @@ import apsw
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.sqlite_ids import VERSION_BITS, original_id, stored_id
 from recollect.events.backends.staged_encryption import StagedEncryption
-from recollect.events.backends.staging import StagedHead, Staging, StoredEvent
+from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
 from recollect.events.encryption.key_store import ERASED_ID_PREFIX
 from recollect.events.envelope import ENCODING_ERASED, ERASED_TYPE, Appended, EventDraft, RecordedEvent
 from recollect.events.errors import VersionConflict
@@ -100,11 +100,11 @@ class SqliteErasure:
         )
         return appended
 
-    def _find(self, key: int | str, row_id: str | bytes) -> StoredEvent | None:
-        """Return the row of an earlier record with the same id."""
+    def _find(self, place: tuple[Key, StoredId]) -> StoredEvent | None:
+        """Return the row of an earlier record with the same key and id."""
         query = f"SELECT * FROM events WHERE position >> {VERSION_BITS} = ? AND id = ?"
-        row: StoredEvent | None = self._connection.execute(query, (key, row_id)).fetchone()
-        return None if row is None else (key, row[0] & ((1 << VERSION_BITS) - 1), *row[1:])
+        row: StoredEvent | None = self._connection.execute(query, place).fetchone()
+        return None if row is None else (place[0], row[0] & ((1 << VERSION_BITS) - 1), *row[1:])
 
     def _erase(self, namespace: str, key: int, versions: Sequence[int]) -> dict[int, str]:
         """Empty rows of the file; return their new ids by version.

@@ -15,7 +15,7 @@ import apsw
 from recollect.events.backends.base_log import GroupCommitLog
 from recollect.events.backends.group_commit_writer import AppendRequest
 from recollect.events.backends.sqlite_erasure import SqliteErasure, without_erased
-from recollect.events.backends.sqlite_ids import VERSION_BITS, VERSION_MASK, original_id, stored_id
+from recollect.events.backends.sqlite_ids import VERSION_BITS, VERSION_MASK, original_id, recorded_ids, stored_id
 from recollect.events.backends.sqlite_pruning import prune_rows
 from recollect.events.backends.sqlite_schema import migrate
 from recollect.events.backends.staging import Key, StagedHead, Staging, StoredEvent, StoredId
@@ -61,7 +61,9 @@ _ERASURES = "SELECT erasures.version FROM erasures JOIN heads USING (key) WHERE 
 _FIND_PRUNED = (
     "SELECT pruned_ids.version, namespace FROM pruned_ids JOIN heads USING (key) WHERE key = ? AND pruned_ids.id = ?"
 )
-_HEADS_OF = "SELECT namespace, key, version, hash, recorded_at_us, erasure_version FROM heads WHERE namespace IN "
+_HEADS_OF = (
+    "SELECT namespace, key, version, hash, recorded_at_us, erasure_version, pruned FROM heads WHERE namespace IN "
+)
 _HEADS = "SELECT namespace, version, hash, erasure_version FROM heads WHERE namespace > ? ORDER BY namespace LIMIT ?"
 _NEW_HEAD = "INSERT INTO heads (version, hash, recorded_at_us, namespace, key) VALUES (?, ?, ?, ?, ?)"
 _MOVE_HEAD = "UPDATE heads SET version = ?, hash = ?, recorded_at_us = ? WHERE namespace = ? AND key = ?"
@@ -302,8 +304,14 @@ class SqliteLog(GroupCommitLog):
             # Under the lock, which an erasure takes too: a key that it has destroyed is not used.
             self._encryption.prepare(requests)
         heads = self._read_heads({request.namespace for request in requests})
+        recorded = recorded_ids(self._connection, requests, heads, self._encryption)
         staging = Staging(
-            self._clock(), heads, stored_id, self._find, self._encryption, stored_uuid=attrgetter("bytes")
+            self._clock(),
+            heads,
+            stored_id,
+            lambda place: self._find(*place) if place in recorded else None,
+            self._encryption,
+            stored_uuid=attrgetter("bytes"),
         )
         staging.stage(requests)
         self._connection.executemany(_INSERT, staging.rows)

@@ -29,7 +29,17 @@ StoredEvent = tuple[Any, ...]
 class StagedHead:
     """A namespace's head within one transaction."""
 
-    __slots__ = ("erasure_version", "hash", "is_new", "key", "moved", "namespace", "recorded_at_us", "version")
+    __slots__ = (
+        "erasure_version",
+        "hash",
+        "is_new",
+        "key",
+        "moved",
+        "namespace",
+        "pruned",
+        "recorded_at_us",
+        "version",
+    )
 
     def __init__(
         self,
@@ -39,6 +49,7 @@ class StagedHead:
         chain_hash: bytes = GENESIS,
         recorded_at_us: int = 0,
         erasure_version: int = 0,
+        pruned: int = 0,
     ) -> None:
         self.namespace = namespace
         self.key = key
@@ -47,6 +58,8 @@ class StagedHead:
         self.recorded_at_us = recorded_at_us
         #: The version of the newest erasure; 0 without one.
         self.erasure_version = erasure_version
+        #: The last version that only the archive has.
+        self.pruned = pruned
         self.moved = False
         #: Whether the namespace has no event before this transaction.
         self.is_new = not version
@@ -67,7 +80,7 @@ class Staging:
         now_us: the time of recording.
         heads: the heads of all namespaces in the transaction, by name.
         stored_id: returns the backend's stored form of an id.
-        find: returns the recorded row with a key and a stored id, or None.
+        find: returns the recorded row with a (key, stored id), or None.
         encryption: encrypts the payloads; None stages them as they are.
         stored_uuid: returns the backend's stored form of a generated id.
     """
@@ -79,7 +92,7 @@ class Staging:
         now_us: int,
         heads: Iterable[StagedHead],
         stored_id: Callable[[str], StoredId],
-        find: Callable[[Key, StoredId], StoredEvent | None],
+        find: Callable[[tuple[Key, StoredId]], StoredEvent | None],
         encryption: StagedEncryption | None = None,
         *,
         stored_uuid: Callable[[UUID], StoredId] = str,
@@ -116,10 +129,11 @@ class Staging:
         recorded: list[Appended] = []
         try:
             for index, draft in enumerate(request.drafts):
-                duplicate = self._duplicate(head, draft) if draft.id is not None and head.version else None
+                stored_id = None if draft.id is None else self._stored_id(draft.id)
+                duplicate = None if stored_id is None or not head.version else self._duplicate(head, draft, stored_id)
                 if duplicate is None and (may_refuse or draft.type in CURSOR_EVENT_TYPES):
                     self._check(head, request, index, head_before[0])
-                recorded.append(duplicate or self._add(head, draft))
+                recorded.append(duplicate or self._add(head, draft, stored_id))
         except RecollectError:
             for row in self.rows[rows_before:]:
                 self._by_id.pop((row[0], row[2]), None)
@@ -128,11 +142,10 @@ class Staging:
             raise
         return recorded
 
-    def _duplicate(self, head: StagedHead, draft: EventDraft) -> Appended | None:
+    def _duplicate(self, head: StagedHead, draft: EventDraft, stored_id: StoredId) -> Appended | None:
         """Return the recorded version of a draft with an id; None when its id is new."""
-        event_id = cast(str, draft.id)
-        stored_id = self._stored_id(event_id)
-        recorded_row = self._by_id.get((head.key, stored_id)) or self._find(head.key, stored_id)
+        event_id, place = cast(str, draft.id), (head.key, stored_id)
+        recorded_row = self._by_id.get(place) or self._find(place)
         if recorded_row is None:
             self._check_not_erased(head, event_id)
             return None
@@ -156,7 +169,7 @@ class Staging:
         if not head.erasure_version or self._encryption is None:
             return
         erased = self._stored_id(self._encryption.keys.erased_id(head.namespace, event_id))
-        if self._find(head.key, erased) is not None:
+        if self._find((head.key, erased)) is not None:
             raise Erased(
                 f"the event {event_id!r} of namespace {head.namespace!r} was erased, so it is not recorded again; "
                 "leave it out"
@@ -169,7 +182,7 @@ class Staging:
         event = self._encryption.opened(RecordedEvent(head.namespace, row[1], event_id, *row[3:]))
         return (*row[:11], event.encoding, event.payload, *row[13:])
 
-    def _add(self, head: StagedHead, draft: EventDraft) -> Appended:
+    def _add(self, head: StagedHead, draft: EventDraft, stored_id: StoredId | None) -> Appended:
         """Stage `draft` as the next version of `head`.
 
         It runs for every event within the log's lock, so its steps are written out: a call takes 0.1 µs.
@@ -187,11 +200,10 @@ class Staging:
             payload,
             subject,
         ) = draft
-        if given_id is None:
+        event_id = given_id
+        if event_id is None or stored_id is None:
             uuid = uuid_utils.uuid7()
             event_id, stored_id = str(uuid), self._stored_uuid(uuid)
-        else:
-            event_id, stored_id = given_id, self._stored_id(given_id)
         version = head.version + 1
         if self._encryption is not None and encoding == ENCODING_JSON:
             encoding, payload = self._encryption.sealed(head.namespace, version, event_id, name, subject, payload)

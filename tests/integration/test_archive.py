@@ -117,6 +117,30 @@ def test_an_id_that_left_the_file_is_still_known(small_blocks: SqliteLog) -> Non
     assert log.head("a").version == 40
 
 
+def test_a_batch_of_recorded_pruned_and_new_ids_records_the_new_ones(small_blocks: SqliteLog) -> None:
+    log = small_blocks
+    fill(log, 40)
+    log.archive.seal(log, "a")
+    log.prune("a")
+    pruned = log.pruned("a")
+    assert pruned > len(ODD_IDS)
+    fill(log, 3, namespace="b")
+    uuids = [f"0198c5d2-7f1e-7c3a-9b7e-{number:012x}" for number in range(4)]
+    log.append("a", [message_draft("of this file", id=uuids[0])])
+
+    batch = [
+        message_draft("of this file", id=uuids[0]),
+        message_draft("café 東京 🙂 0", id=ODD_IDS[0]),
+        message_draft("plain 20", id="e20"),
+        *(message_draft("new", id=id) for id in (uuids[1], "x'); --", '["e20"]', uuids[1])),
+    ]
+    appended = log.append("a", batch)
+
+    assert [event.duplicate for event in appended] == [True, True, True, False, False, False, True]
+    assert [event.version for event in appended] == [41, 1, 21, 42, 43, 44, 42]
+    assert [event.duplicate for event in log.append("b", batch[3:5])] == [False, False]
+
+
 def test_the_file_is_smaller_after_pruning(tmp_path: Path, log: SqliteLog) -> None:
     fill(log, 5_000)
     log.shrink()
