@@ -59,13 +59,15 @@ _KEPT_FROM_ALL = tuple(
         r"between (?:us(?: two)?|you and me|the two of us|me and you)\b(?=\s{0,3}(?:$|[.!?,;:)…]|please\b|ok\b))",
     )
 )
-#: Each match of the patterns above has one of these. Few messages do, and the patterns take a hundred microseconds.
-_HINT = re.compile(
+#: Each match of the patterns above has one of these, in lower case. Few messages do, and the patterns take a hundred
+#: microseconds. A pattern that begins with a letter and does not ignore case is searched in a sixth of the time.
+_NOT_TOLD = re.compile(
     rf"n(?:['’]?t|ot|ever){_S}(?:(?:you|ever|please|dare|a){_S}){{0,4}}"
-    r"(?:tell|inform|mention|say|show|repeat|forward|breathe|know|find|hear|word)|"
-    rf"keep{_S}{_THIS}|between (?:us|you|the|me)",
-    re.IGNORECASE,
+    r"(?:tell|inform|mention|say|show|repeat|forward|breathe|know|find|hear|word)"
 )
+_KEPT = re.compile(rf"keep{_S}{_THIS}{_S}(?:a secret|secret|hidden|away|from)|between (?:us|you|the|me)")
+#: Letters that patterns that ignore case take for `s` and `i`, and `lower` does not.
+_UNFOLDED = ("ſ", "ı", "İ")
 #: Words that are not names, lower case.
 _NO_NAMES = STOP_WORDS | frozenset("anyone anybody everyone go".split())
 
@@ -76,7 +78,7 @@ def withheld_names(text: str) -> Sequence[str]:
     A word without a capital has the prefix `PERHAPS`: `?mum`.
     """
     beginning = text[:_CHARS_MAX]
-    if _HINT.search(beginning) is None:
+    if not _may_withhold(beginning):
         return ()
     if any(pattern.search(beginning) for pattern in _KEPT_FROM_ALL):
         return (EVERYBODY,)
@@ -84,3 +86,13 @@ def withheld_names(text: str) -> Sequence[str]:
     names = (name for request in requests for name in _AND.split(request))
     stated = [name for name in names if name.split()[0].lower() not in _NO_NAMES]
     return tuple(dict.fromkeys(name if name[0].isupper() else PERHAPS + name for name in stated))
+
+
+def _may_withhold(text: str) -> bool:
+    """Return whether a text can match a pattern; cheap, for most cannot."""
+    if not text.isascii() and any(letter in text for letter in _UNFOLDED):
+        return True
+    lowered = text.lower()
+    if _NOT_TOLD.search(lowered) is not None:
+        return True
+    return ("keep" in lowered or "between" in lowered) and _KEPT.search(lowered) is not None

@@ -22,6 +22,11 @@ _EXCLUDED = {
     "Please don't tell Ben or Kofi about the offer": ("Ben", "Kofi"),
     "Never tell Ben that I said so": ("Ben",),
     "ok i book the Blue Room. dont tell mia": ("?mia",),
+    "KEEP THIS a Secret From Lea": ("Lea",),
+    "I moved out. Keep it away from Ben": ("Ben",),
+    "DON’T YOU EVER tell Ben": ("Ben",),
+    "NEVER ſay this to Ben": ("Ben",),
+    "Ben maynt fınd out": ("Ben",),
     "i failed it btw. don't tell mum or Kofi yet": ("?mum", "Kofi"),
 }
 _NOT_EXCLUDED = (
