@@ -89,10 +89,12 @@ def user_zone(
     event: RecordedEvent, episode: Episode, session: SessionRow | None, utc_offset: int | None
 ) -> tuple[Any, ...]:
     """Return the bindings of `SAVE_USER_ZONE` for a message of a user: its offset, and the zone name that it is of."""
-    names = (episode.metadata and episode.metadata.get("timezone"), session and session.timezone)
-    timezone = next(
-        (name for name in names if name and zone_offset(name, event.occurred_at_us) == utc_offset is not None), None
-    )
+    timezone: str | None = None
+    named: object = episode.metadata.get("timezone") if episode.metadata else None
+    for name in (named, session and session.timezone):
+        if isinstance(name, str) and zone_offset(name, event.occurred_at_us) == utc_offset is not None:
+            timezone = name
+            break
     return episode.speaker.casefold(), event.version, event.occurred_at_us, utc_offset, timezone
 
 

@@ -60,9 +60,10 @@ class Restrictions:
 
     def add_statement(self, event: RecordedEvent, payload: dict[str, Any]) -> None:
         """Add that a statement takes the place of another memory."""
-        source: str | None = payload.get("corrects") or event.causation_id
-        if event.type in _STATING and source is not None:
-            self._repeated.append((event.id, source, event.version))
+        if event.type in _STATING:
+            source: str | None = payload.get("corrects") or event.causation_id
+            if source is not None:
+                self._repeated.append((event.id, source, event.version))
 
     def _note(self, event: RecordedEvent) -> None:
         """Note a restricted episode, for the events that follow."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -345,12 +345,14 @@ class WriteBatch:
 
     def write_episodes(self) -> None:
         """Write the episodes so far with their mentions, and clear them."""
-        self._connection.executemany(ADD_EPISODE, self._episodes)
-        self._connection.executemany(_ADD_SUMMARY, self._summaries)
         # Sorted by the primary key, so that SQLite visits each page once.
         self._mentions.sort()
-        self._connection.executemany(_ADD_MENTION, self._mentions)
-        self._connection.executemany(_ADD_METADATA, self._metadata)
+        self._write_rows(
+            (ADD_EPISODE, self._episodes),
+            (_ADD_SUMMARY, self._summaries),
+            (_ADD_MENTION, self._mentions),
+            (_ADD_METADATA, self._metadata),
+        )
         self._episodes.clear()
         self._summaries.clear()
         self._mentions.clear()
@@ -359,31 +361,27 @@ class WriteBatch:
 
     def write_sessions_and_entities(self) -> None:
         """Write sessions, entities and cursors, after the last episode."""
-        self._connection.executemany(SAVE_SESSION, [bindings(session) for session in self._sessions.values()])
-        self._connection.executemany(SAVE_USER_ZONE, self._user_zones.values())
-        self._connection.executemany(_ADD_ENTITY, self._new_entities)
-        self._connection.executemany(_ADD_NAME, self._new_names.items())
-        self._connection.executemany(
-            _FORGET_ENTITY, [(version, entity_id) for entity_id, version in self._forgotten_entities.items()]
+        described = [(it.description, it.importance, it.metadata, id) for id, it in self._descriptions.items()]
+        counted = [(it.first_us, it.last_us, it.mentions, it.spoken, id) for id, it in self._counts.items()]
+        self._write_rows(
+            (SAVE_SESSION, [bindings(session) for session in self._sessions.values()]),
+            (SAVE_USER_ZONE, self._user_zones.values()),
+            (_ADD_ENTITY, self._new_entities),
+            (_ADD_NAME, self._new_names.items()),
+            (_FORGET_ENTITY, [(version, entity_id) for entity_id, version in self._forgotten_entities.items()]),
+            (_DESCRIBE_ENTITY, described),
+            (_COUNT_ENTITY, counted),
+            (_MOVE_JOB_CURSOR, self._job_cursors.items()),
+            (_CONFIGURE, self._settings.items()),
         )
-        self._connection.executemany(
-            _DESCRIBE_ENTITY,
-            [
-                (change.description, change.importance, change.metadata, entity_id)
-                for entity_id, change in self._descriptions.items()
-            ],
-        )
-        self._connection.executemany(
-            _COUNT_ENTITY,
-            [
-                (counts.first_us, counts.last_us, counts.mentions, counts.spoken, entity_id)
-                for entity_id, counts in self._counts.items()
-            ],
-        )
-        self._connection.executemany(_MOVE_JOB_CURSOR, self._job_cursors.items())
-        self._connection.executemany(_CONFIGURE, self._settings.items())
         if self.knowledge_version:
             self._connection.execute("UPDATE read_model SET knowledge_version = ?", (self.knowledge_version,))
+
+    def _write_rows(self, *tables: tuple[str, Collection[Any]]) -> None:
+        """Execute statements, each with all its bindings; one without bindings would take 2 µs, too."""
+        for statement, rows in tables:
+            if rows:
+                self._connection.executemany(statement, rows)
 
     def _add_mentions(self, event: RecordedEvent, text: str) -> None:
         """Add mentions of the entities that the text of an episode names."""

@@ -15,6 +15,8 @@ _QUARTERS[ord("\n")] = 4
 # Latin letters with marks and Greek; emoji.
 for _byte in (*range(0xC3, 0xD0), *range(0xF0, 0xF5)):
     _QUARTERS[_byte] = 3
+#: The same in as many bits: the bits of a number are counted in half the time of a sum over its bytes.
+_QUARTER_BITS = bytes((1 << quarters) - 1 for quarters in _QUARTERS)
 
 
 def estimate_tokens(text: str) -> int:
@@ -23,7 +25,8 @@ def estimate_tokens(text: str) -> int:
     English words have about four letters a token, digits and line breaks one, three of four other signs one; Chinese,
     Japanese and Korean have about one character of three bytes.
     """
-    return (sum(text.encode(errors="replace").translate(_QUARTERS)) + 3) // 4
+    quarters = int.from_bytes(text.encode(errors="replace").translate(_QUARTER_BITS), "little").bit_count()
+    return (quarters + 3) // 4
 
 
 def cut_at_word(text: str, tokens_max: int) -> str:
