@@ -33,7 +33,8 @@ def offset_minutes(moment: datetime) -> int:
 
 def with_offset(payload: bytes, occurred_at: datetime | None) -> bytes:
     """Return an encoded payload with the offset of `occurred_at`; as it is for UTC."""
-    minutes = 0 if occurred_at is None or occurred_at.tzinfo is UTC else offset_minutes(occurred_at)
+    # Of UTC, the offset is false. A zone that pydantic has read is not the object `UTC`.
+    minutes = offset_minutes(occurred_at) if occurred_at is not None and occurred_at.utcoffset() else 0
     if not minutes:
         return payload
     separator = b"" if payload == b"{}" else b","
