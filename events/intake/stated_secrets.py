@@ -69,9 +69,8 @@ _NAME_PARTS = tuple(
     "暗証番号 kombi combi combo codi código код".split()
 )
 _SHORT_PARTS = ("pin", "tan", "otp", "pw", "cvv", "cvc", "mdp")
-_PART_SEARCH = PartSearch((*_NAME_PARTS, *_SHORT_PARTS))
 #: Every name of a secret has one of these parts, at most `_NAME_BEFORE_CHARS` after its beginning: `zahlencode`.
-_PARTS = (*_NAME_PARTS, *_SHORT_PARTS, "mot de passe")
+_PARTS = PartSearch((*_NAME_PARTS, *_SHORT_PARTS, "mot de passe"))
 _NAME_BEFORE_CHARS = 20
 #: Characters between the beginning of a reversed statement and that of its name, and of the name, at most.
 _REVERSED_BEFORE_CHARS = 160
@@ -150,7 +149,7 @@ def lines_stating_secrets(lines: str) -> set[int]:
 
 def _name_places(folded: str) -> Iterator[int]:
     """Yield the ends of the names of secrets in a case-folded text, ascending; a short name begins a word."""
-    for number, start, end in _PART_SEARCH.matches(folded):
+    for number, start, end in _PARTS.matches(folded):
         if number < len(_NAME_PARTS) or start == 0 or not folded[start - 1].isalnum():
             yield end
 
@@ -183,15 +182,8 @@ def _name_starts(text: str) -> list[int] | None:
     folded = text.casefold()
     if len(folded) != len(text):
         return None
-    starts: set[int] = set()
-    for part in _PARTS:
-        place = folded.find(part)
-        while place >= 0:
-            start = _name_start(text, place)
-            if start is not None:
-                starts.add(start)
-            place = folded.find(part, place + 1)
-    return sorted(starts)
+    starts = {_name_start(text, place) for _, place, _ in _PARTS.matches(folded)}
+    return sorted(start for start in starts if start is not None)
 
 
 def _name_start(text: str, place: int) -> int | None:
