@@ -76,6 +76,19 @@ def _of_rest(text: str, every: str, near: str, nearest: slice) -> Iterator[int]:
     yield from [crc32(word, _hash(near)) for word in forms[nearest]]
 
 
+def run_hashes(beginning: str, words: Sequence[str], words_max: int) -> set[int]:
+    """Return the hashes of all runs of one to `words_max` neighbouring words, with a space between two."""
+    line, begun = [*map(_encoded, words)], _hash(beginning)
+    hashes: set[int] = set()
+    for start in range(len(line)):
+        value = begun
+        for word in line[start : start + words_max]:
+            value = crc32(word, value)
+            hashes.add(value)
+            value = crc32(b" ", value)
+    return hashes
+
+
 def word_forms(text: str) -> list[str]:
     """Return the first words and signs of a text as features have them."""
     return [_form(word) for word in _tokens(text)]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import stems_of, tokens
-from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, clause_features, row, word_forms
+from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, clause_features, run_hashes, word_forms
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.reading_encoder import Embed, ReadPairs, pair_reader
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
@@ -43,6 +43,8 @@ _WORDS_SHARE = 0.3
 #: Rows of the weights of asking.
 ASK_ROWS = BUCKETS + WORD_ROWS
 _GAP = "_"
+#: Neighbouring words of the frame of a sentence that are read together.
+_FRAME_WORDS_MAX = 4
 _FAMILY_CHARS = 5
 _CODE_DIGITS = 4
 _FIRST = re.compile(
@@ -188,8 +190,8 @@ def ask_rows(sentence: str, frame: Container[str]) -> list[int]:
     """
     words = (word if word in frame or not word[0].isalnum() else _GAP for word in word_forms(sentence))
     line = ["<", *(word for word, _ in groupby(words)), ">"]
-    parts = {" ".join(line[start : start + size]) for size in range(1, 5) for start in range(len(line) - size + 1)}
-    return clause_features(sentence, "", "", to_assistant=True) + [BUCKETS + row(f"frame {part}") for part in parts]
+    rows = [BUCKETS + value % WORD_ROWS for value in run_hashes("frame ", line, _FRAME_WORDS_MAX)]
+    return clause_features(sentence, "", "", to_assistant=True) + rows
 
 
 def gaps(similarities: Floats) -> Floats:
