@@ -14,7 +14,7 @@ from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from io import BytesIO
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,12 +98,15 @@ class Model:
         self._layers = {name: _Layer(arrays, name) for name in ("pair", "asks")}
         self._networks = {name: _Network(arrays, name) for name in ("words", "vectors")}
 
-    def asks(self, sentence: str) -> Floats:
-        """Return the probabilities of `ASKS` for a sentence, by its words."""
-        words = self._ask_words[ask_rows(sentence, self._frame)].sum(0, dtype=np.int32)
-        scores = words * self._scales[0] + self._scales[1]
-        odds = np.exp(scores - scores.max())
-        return np.asarray(odds / odds.sum(), np.float32)
+    def asks(self, sentences: Sequence[str]) -> Floats:
+        """Return the probabilities of `ASKS` for sentences, by their words, shape (sentences, classes)."""
+        rows = [ask_rows(sentence, self._frame) for sentence in sentences]
+        ends = np.cumsum([len(of_sentence) for of_sentence in rows])
+        words = self._ask_words[np.fromiter(chain.from_iterable(rows), np.intp, ends[-1])]
+        sums = np.add.reduceat(words, [0, *ends[:-1]], axis=0, dtype=np.int32)
+        scores = sums * self._scales[0] + self._scales[1]
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True), np.float32)
 
     def asks_by_pair(self, pair: tuple[str, str], read_pairs: ReadPairs) -> float:
         """Return the log odds that a sentence asks; `pair`: the one before it in its message, or none, and itself."""

@@ -84,7 +84,8 @@ class ForgetRequest:
 def may_request(text: str) -> bool:
     """Return whether a text may ask to forget, by words alone; cheap, since it is asked for each message."""
     parts = [*(sentence for sentence, _ in _sentences(text)), *_leads(text)]
-    return any(asks_by_words(part) >= _GATE_MIN for part in parts)
+    asking = [part for part in parts if not _KEEPS.search(part)]
+    return bool(asking) and 1 - float(model().asks(asking)[:, 0].min()) >= _GATE_MIN
 
 
 def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None) -> list[ForgetRequest]:
@@ -147,7 +148,7 @@ def _leads(text: str, author: str | None = None) -> list[str]:
 def _following_request(lead: str, read_pairs: ReadPairs | None) -> ForgetRequest | None:
     """Return the request to forget what a colon introduces; None for words that do not surely ask, or name a thing."""
     asks = _asks("", lead, read_pairs)
-    points = float(model().asks(lead)[2]) >= _POINTS_MIN
+    points = float(model().asks([lead])[0, 2]) >= _POINTS_MIN
     is_sure = points and asks >= (ASKS_BY_WORDS_MIN if read_pairs is None else _SURE_MIN)
     return ForgetRequest(text=lead, following=True, odds=_log_odds(asks)) if is_sure else None
 
@@ -168,7 +169,7 @@ def _asks_alone(part: str) -> bool:
 
 def _means_previous(part: str) -> bool:
     """Return whether a part that asks means what was said just before it, rather than what it names."""
-    _, named, previous = model().asks(part).tolist()
+    _, named, previous = model().asks([part])[0].tolist()
     return previous > named
 
 
@@ -225,7 +226,7 @@ def asks_by_words(sentence: str) -> float:
     """Return the probability by words alone that a sentence asks to forget."""
     if _KEEPS.search(sentence):
         return 0.0
-    return 1 - float(model().asks(sentence)[0])
+    return 1 - float(model().asks([sentence])[0, 0])
 
 
 def _sentences(text: str) -> list[tuple[str, bool]]:

@@ -110,7 +110,7 @@ def test_a_statement_next_to_a_request_stays() -> None:
 
 @given(st.text(max_size=300))
 def test_the_probabilities_of_any_text_add_up_to_one(text: str) -> None:
-    assert model().asks(text).sum() == pytest.approx(1, abs=1e-5)
+    assert model().asks([text]).sum() == pytest.approx(1, abs=1e-5)
 
 
 def embed(sentences: Sequence[str]) -> list[TokenEmbedding]:
