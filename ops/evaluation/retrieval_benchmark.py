@@ -65,9 +65,13 @@ class RetrievalBenchmark:
 
     def load(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Append a conversation and embed it."""
+        self.append(conversation)
+        self.embed(conversation, on_progress)
+
+    def append(self, conversation: Conversation) -> None:
+        """Append a conversation to the log."""
         for start in range(0, len(conversation.events), BATCH_EVENTS_MAX):
             self.parts.log.append(conversation.namespace, drafts(conversation.events[start : start + BATCH_EVENTS_MAX]))
-        self.embed(conversation, on_progress)
 
     def load_crop(self, crop: Conversation, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Append a crop of a conversation that was loaded before, with the vectors of that conversation."""
@@ -79,21 +83,24 @@ class RetrievalBenchmark:
 
     def embed(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Project new events, embed and extract from them at the same time, as workers do; embed what was extracted."""
-        # With the default settings, so that the environment does not change the result.
-        context = replace(self.parts.job_context, settings=JobSettings())
-        step = f"embedding {conversation.name}"
-
-        def embed_new() -> None:
-            self.parts.read_models.catch_up(conversation.namespace)
-            self.parts.vectors.embed_new(
-                conversation.namespace, on_progress=lambda done, total: on_progress(step, done, total)
-            )
-
         with ThreadPoolExecutor(1) as pool:
-            embedding = pool.submit(embed_new)
-            extract(context, conversation.namespace, now_us())
+            embedding = pool.submit(self.embed_new, conversation, on_progress)
+            self.extract(conversation)
             embedding.result()
-        embed_new()
+        self.embed_new(conversation, on_progress)
+
+    def embed_new(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
+        """Project the new events of a conversation, and embed them."""
+        step = f"embedding {conversation.name}"
+        self.parts.read_models.catch_up(conversation.namespace)
+        self.parts.vectors.embed_new(
+            conversation.namespace, on_progress=lambda done, total: on_progress(step, done, total)
+        )
+
+    def extract(self, conversation: Conversation) -> None:
+        """Extract what a conversation says: with the default settings, so that the environment changes no result."""
+        context = replace(self.parts.job_context, settings=JobSettings())
+        extract(context, conversation.namespace, now_us())
 
     def ask(
         self,

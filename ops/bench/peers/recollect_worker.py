@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,26 +21,37 @@ from evaluation.scores import Score
 def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
     bench = RetrievalBenchmark(folder, model)
     scores: list[Score] = []
-    ingest_seconds = cpu_seconds = 0.0
+    took: dict[str, list[float]] = {"ingest": [0.0, 0.0], "reading": [0.0, 0.0]}
     try:
         bench.wait(_quiet)
         for file in files:
             conversation = read_conversation(file)
-            started, cpu_started = time.perf_counter(), time.process_time()
-            bench.load(conversation, _quiet)
-            ingest_seconds += time.perf_counter() - started
-            cpu_seconds += time.process_time() - cpu_started
+            with _added_to(took["ingest"]):
+                bench.append(conversation)
+                bench.embed_new(conversation, _quiet)
+            with _added_to(took["reading"]):
+                bench.extract(conversation)
+                bench.embed_new(conversation, _quiet)
             scores += bench.ask(conversation, conversation.set_name, _quiet)
     finally:
         bench.close()
     costs = {
-        "ingest_seconds": ingest_seconds,
-        "ingest_cpu_seconds": cpu_seconds,
+        **{f"{part}_seconds": seconds for part, (seconds, _) in took.items()},
+        **{f"{part}_cpu_seconds": seconds for part, (_, seconds) in took.items()},
         "peak_mib": peak_mib(),
         "disk_mib": disk_mib(folder),
     }
     told = {"scores": [asdict(score) for score in scores], "note": ", ".join(bench.degraded), **costs}
     result.write_text(json.dumps(told), encoding="utf-8")
+
+
+@contextmanager
+def _added_to(seconds: list[float]) -> Generator[None]:
+    """Add the seconds of the clock and of the processor to `seconds`."""
+    started, cpu_started = time.perf_counter(), time.process_time()
+    yield
+    seconds[0] += time.perf_counter() - started
+    seconds[1] += time.process_time() - cpu_started
 
 
 def _quiet(_what: str, _done: int, _total: int | None) -> None:
