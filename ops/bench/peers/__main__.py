@@ -78,10 +78,11 @@ def _measure(set_name: str, name: str, env: Path, model: str, home: Path, files:
     data, result = home / "data", home / "result.json"
     data.mkdir(parents=True)
     if name == _RECOLLECT:
-        command = [sys.executable, str(_HERE / "recollect_worker.py")]
+        # By its name: a path is another model to the readers of messages, which were trained with the default one.
+        command = [sys.executable, str(_HERE / "recollect_worker.py"), load_settings().embedding.embedding_model]
     else:
-        command = [str(interpreter(env)), str(_HERE / "worker.py"), name]
-    command += [model, str(data), str(result), *map(str, files)]
+        command = [str(interpreter(env)), str(_HERE / "worker.py"), name, model]
+    command += [str(data), str(result), *map(str, files)]
     try:
         done = subprocess.run(
             command, env=_variables(model, home), capture_output=True, text=True, timeout=_SECONDS_MAX, check=False
