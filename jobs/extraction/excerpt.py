@@ -13,6 +13,13 @@ _CUT_CHARS = 1_000
 _WHITE = re.compile(r"\s{2,}+|[^\S \n]")
 _SIGNS = re.compile(r"([^\w\s])\1{3,}+")
 _END = re.compile(r"[.!?…](?=\s)|\n")
+#: Signs of bold text in Markdown.
+_EMPHASIS = re.compile(r"\*\*")
+
+
+def read_part(text: str) -> str:
+    """Return the excerpt of a message without the signs of bold text."""
+    return _EMPHASIS.sub("", excerpt(text))
 
 
 def excerpt(text: str) -> str:

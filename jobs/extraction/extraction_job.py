@@ -48,6 +48,7 @@ from recollect.jobs.extraction.rule_extractor import (
     extract_by_rules,
     sources_of,
 )
+from recollect.jobs.extraction.sentence_vectors import SentenceVectors
 from recollect.jobs.job_settings import QUIET_US
 from recollect.projections.embeddings.reading_encoder import pair_reader, reading_embed, window_reader
 from recollect.projections.projection_settings import CHANGES_MODEL, MESSAGES_MODEL
@@ -167,7 +168,11 @@ def _extract_items(
         seconds_max=seconds_max,
         embed=embed,
         # Once the reading encoder is ready, the model of these vectors is.
-        vectors=None if embed is None else partial(_vectors, context, namespace, snapshot),
+        vectors=None
+        if embed is None
+        else partial(
+            _vectors, context, namespace, snapshot, SentenceVectors(context.vectors().embedder.embed, messages)
+        ),
         read_pairs=pair_reader(CHANGES_MODEL, context.vectors().embedder),
         read_windows=window_reader(context.vectors().embedder),
     )
@@ -205,11 +210,12 @@ def outside_of_play(messages: Iterable[IncomingMessage], conversations: Conversa
             yield message if own == message.text else message._replace(text=own)
 
 
-def _vectors(context: JobContext, namespace: str, snapshot: Snapshot, texts: Sequence[str]) -> Floats | None:
+def _vectors(
+    context: JobContext, namespace: str, snapshot: Snapshot, of_sentences: SentenceVectors, texts: Sequence[str]
+) -> Floats | None:
     """Return the vectors of a sentence and of statements; the vectors of statements are stored, as for retrieval."""
-    vectors = context.vectors()
-    stated = vectors.vectors_of_texts(namespace, snapshot, texts[1:])
-    return None if stated is None else np.concatenate([vectors.embedder.embed(texts[:1]), stated])
+    stated = context.vectors().vectors_of_texts(namespace, snapshot, texts[1:])
+    return None if stated is None else np.concatenate([of_sentences.of(texts[0])[np.newaxis], stated])
 
 
 def _extract_by_rules(

@@ -16,7 +16,7 @@ from recollect.jobs.extraction.changes import FindChanges, find_changes, plain_c
 from recollect.jobs.extraction.comparison import Vectors
 from recollect.jobs.extraction.conversation_state import ConversationState
 from recollect.jobs.extraction.endings import find_endings
-from recollect.jobs.extraction.excerpt import excerpt
+from recollect.jobs.extraction.excerpt import read_part
 from recollect.jobs.extraction.future_statements import until_its_day
 from recollect.jobs.extraction.message_kinds import is_of_sender, is_pasted, is_role_play, is_talk
 from recollect.jobs.extraction.people import is_namesake, people
@@ -43,8 +43,6 @@ from recollect.projections.text.stems import content_stems
 
 Item = dict[str, Any]
 
-#: Signs of bold text in Markdown.
-_EMPHASIS = re.compile(r"\*\*")
 #: The position of an omitted second subject: `I live in Porto and work at …`.
 _ELLIPSIS = re.compile(
     r"^((?:I|We)\s+(?:\S+\s+){1,9}?)and\s+(?=(?:live|work|love|like|hate|prefer|have|own|play|am|need|decided|bought|moved)\b)"
@@ -138,7 +136,7 @@ def extract_by_rules(
     """
     end = time.thread_time() + seconds_max if len(message.text) > _TIMED_CHARS_MIN else None
     event_text = message.text
-    message = message._replace(text=_EMPHASIS.sub("", excerpt(message.text)))
+    message = message._replace(text=read_part(message.text))
     earlier = None if conversation is None else conversation.earlier_days
     find_dates = partial(read_dates, sent_at=message.sent_at, read_windows=read_windows, earlier=earlier)
     yield from _dates(message, find_dates)
