@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,28 +49,26 @@ def _acquire(descriptor: int, path: Path, shared: bool, wait: bool) -> bool:
     return True
 
 
-def _lock(descriptor: int, shared: bool, wait: bool) -> None:
-    try:
-        import fcntl  # noqa: PLC0415 -- Windows has none
-    except ImportError:
-        _lock_on_windows(descriptor, shared, wait)
-    else:
+if sys.platform == "win32":
+    from portalocker import AlreadyLocked, LockException, LockFlags, lock
+
+    def _lock(descriptor: int, shared: bool, wait: bool) -> None:
+        flags = LockFlags.SHARED if shared else LockFlags.EXCLUSIVE
+        while True:
+            try:
+                lock(descriptor, flags if wait else flags | LockFlags.NON_BLOCKING)
+            except AlreadyLocked as error:
+                # A blocking call fails after 10 seconds.
+                if not wait:
+                    raise BlockingIOError from error
+            except LockException as error:
+                raise OSError(None, error.strerror) from error
+            else:
+                return
+
+else:
+    # portalocker imports asyncio and a client of Redis here, which takes 0.15 s in each command.
+    import fcntl
+
+    def _lock(descriptor: int, shared: bool, wait: bool) -> None:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-
-
-def _lock_on_windows(descriptor: int, shared: bool, wait: bool) -> None:
-    # Only here: it imports asyncio and a client of Redis, 0.15 s in each command.
-    from portalocker import AlreadyLocked, LockException, LockFlags, lock  # noqa: PLC0415
-
-    flags = LockFlags.SHARED if shared else LockFlags.EXCLUSIVE
-    while True:
-        try:
-            lock(descriptor, flags if wait else flags | LockFlags.NON_BLOCKING)
-        except AlreadyLocked as error:
-            # A blocking call fails after 10 seconds.
-            if not wait:
-                raise BlockingIOError from error
-        except LockException as error:
-            raise OSError(None, error.strerror) from error
-        else:
-            return
