@@ -20,7 +20,7 @@ from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.heap import trim_heap
 from recollect.projections.embeddings.passages import Passage
 from recollect.projections.embeddings.stored_vectors import packed, restored, restored_matrix
-from recollect.projections.embeddings.token_codes import TokenCodes, Vector
+from recollect.projections.embeddings.token_codes import StoredCodes, Vector
 from recollect.projections.embeddings.vector_file import StoredArrays, VectorFile, due_rows
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_schema import migrate
@@ -98,7 +98,7 @@ class StoredEmbedding(NamedTuple):
 
     vector: Vector
     #: Codes of the tokens; of passages only.
-    codes: TokenCodes | None = None
+    codes: StoredCodes | None = None
 
 
 class VectorStore:

@@ -6,16 +6,26 @@ import pytest
 from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.token_codes import (
     CODE_BYTES,
+    CODE_DIMENSIONS,
+    CodedPassages,
     TokenCodeCache,
     coded_passages,
+    decoded,
     encoded,
     late_interaction,
     reduced,
 )
 
 
-def stored(key: int, tokens: int) -> dict[int, bytes]:
-    return {key: np.full((tokens, CODE_BYTES), key, np.uint8).tobytes()}
+def passages(tokens: dict[int, int]) -> CodedPassages:
+    """Return passages by their keys, with as many codes, whose numbers are the key."""
+    lengths = np.array([*tokens.values()])
+    codes = np.repeat(np.array([*tokens], np.int8), lengths)[:, np.newaxis]
+    return CodedPassages(
+        np.array([*tokens], np.int64),
+        np.broadcast_to(codes, (len(codes), CODE_DIMENSIONS)),
+        np.cumsum(lengths) - lengths,
+    )
 
 
 def cached(cache: TokenCodeCache, keys: list[int], generation: int = 1) -> dict[int, list[int]]:
@@ -26,7 +36,7 @@ def cached(cache: TokenCodeCache, keys: list[int], generation: int = 1) -> dict[
 
 def test_passages_are_found_by_generation_and_key() -> None:
     cache = TokenCodeCache(100)
-    cache.put(1, coded_passages(stored(1, 3) | stored(2, 2) | {9: b""}))
+    cache.put(1, passages({1: 3, 2: 2}))
     assert cached(cache, [2, 1, 3, 9]) == {2: [2, 2], 1: [1, 1, 1]}
     assert cached(cache, [1], generation=2) == {}
     cache.clear()
@@ -37,7 +47,7 @@ def test_passages_are_found_by_generation_and_key() -> None:
 def test_the_passages_written_first_are_overwritten_and_no_others_are_damaged() -> None:
     cache = TokenCodeCache(10)
     for key in range(1, 60):
-        cache.put(1, coded_passages(stored(key, 1 + key % 4)))
+        cache.put(1, passages({key: 1 + key % 4}))
         found = cached(cache, list(range(1, 60)))
         assert found[key] == [key] * (1 + key % 4)
         assert all(codes == [other] * (1 + other % 4) for other, codes in found.items())
@@ -46,8 +56,17 @@ def test_the_passages_written_first_are_overwritten_and_no_others_are_damaged() 
 
 def test_a_passage_that_does_not_fit_is_not_cached() -> None:
     cache = TokenCodeCache(10)
-    cache.put(1, coded_passages(stored(1, 11) | stored(2, 4)))
+    cache.put(1, passages({1: 11, 2: 4}))
     assert cached(cache, [1, 2]) == {2: [2] * 4}
+
+
+def test_stored_codes_of_passages_are_decoded_and_passages_without_codes_are_left_out() -> None:
+    tokens = np.random.default_rng(0).standard_normal((5, CODE_DIMENSIONS), np.float32)
+    codes = encoded(tokens, np.eye(CODE_DIMENSIONS, dtype=np.float32))
+    read = coded_passages({7: codes[:2].tobytes(), 8: b"", 9: codes[2:].tobytes()})
+    assert (read.keys.tolist(), read.starts.tolist(), read.ends.tolist()) == ([7, 9], [0, 2], [2, 5])
+    assert np.array_equal(read.codes, decoded(codes))
+    np.testing.assert_allclose(np.linalg.norm(read.codes.astype(np.float32), axis=1), 127, atol=2)
 
 
 @pytest.mark.parametrize(("directions", "error_max"), [(1, 0.17), (7, 0.05), (32, 0.04), (64, 0.04)])
@@ -61,7 +80,7 @@ def test_late_interaction_over_codes_is_near_that_over_vectors(directions: int, 
     exact = np.maximum.reduceat(cosines, starts, axis=0) @ weights
     codes = encoded(tokens, basis)
     assert codes.nbytes == len(tokens) * CODE_BYTES
-    coded = late_interaction(reduced(query, basis), weights, codes, starts)
+    coded = late_interaction(reduced(query, basis), weights, decoded(codes), starts)
     np.testing.assert_allclose(coded, exact, rtol=0, atol=error_max)
 
 

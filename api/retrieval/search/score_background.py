@@ -14,9 +14,10 @@ import numpy as np
 from recollect.projections.embeddings.content_tokens import content_tokens
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import (
-    CODE_BYTES,
+    CODE_DIMENSIONS,
     TokenCodes,
     Vector,
+    decoded,
     encoded,
     late_interaction,
     reduced,
@@ -122,13 +123,13 @@ def _embedded_statements(vectors: Vectors, fingerprint: str) -> _Statements:
     basis = vectors.basis()
     # A model that does not report its tokens has no late interaction, and no background of it.
     codes = [
-        encoded(content_tokens(text, embedding), basis)
+        decoded(encoded(content_tokens(text, embedding), basis))
         for text, embedding in zip(_STATEMENTS, embeddings, strict=True)
         if len(embedding.tokens)
     ]
     lengths = [len(code) for code in codes]
     starts = np.cumsum([0, *lengths])[: len(lengths)].astype(np.int64)
-    all_codes = np.concatenate([np.empty((0, CODE_BYTES), np.uint8), *codes])
+    all_codes = np.concatenate([np.empty((0, CODE_DIMENSIONS), np.int8), *codes])
     late = [
         np.delete(_late_scores(reduced(embedding.tokens, basis), all_codes, starts), index)
         for index, embedding in enumerate(embeddings)
