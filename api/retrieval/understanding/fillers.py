@@ -89,7 +89,7 @@ def is_greeting(text: str, names: Collection[str] = ()) -> bool:
 
 def is_filler(text: str) -> bool:
     """Return whether a message is an acknowledgement or a greeting."""
-    return len(text) < _CHARS_MAX and _may_be_filler(text, ()) and (is_acknowledgement(text) or is_greeting(text))
+    return is_acknowledgement(text) or is_greeting(text)
 
 
 def _may_be_filler(text: str, names: Collection[str]) -> bool:
