@@ -12,8 +12,8 @@ import apsw
 def migrate(connection: apsw.Connection) -> int:
     """Create missing tables and apply the missing migrations; return the number of migrations that the file has seen.
 
-    A file of a later release has a higher number and is used unchanged: a release that stores rows in another form must
-    not run beside an earlier one on the same folder.
+    A file of a later release has a higher number and is used unchanged: stop all processes
+    of an earlier release before one that stores rows in another form uses the folder.
     """
     connection.execute(_schema())
     migrations = _migrations()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.fences import content_of, tags_of
 
 from recollect.api.retrieval.answer.fence_names import random_part
-from recollect.api.retrieval.answer.prompt_context import fit_to_budget, render
+from recollect.api.retrieval.answer.prompt_context import fit_to_budget, render, render_within_budget
 from recollect.api.retrieval.answer.rendered_dates import RenderContext, with_dates
 from recollect.api.retrieval.contract.request import Format
 from recollect.api.retrieval.contract.result import Item, Later
@@ -222,6 +222,24 @@ def test_a_message_says_no_more_than_its_words_beside_what_was_said_later() -> N
     lines = context([old, moved]).splitlines()
     assert any(line.endswith("Ann: I live in Porto.") for line in lines)
     assert any(line.endswith("Ann: I moved to Lisbon.") for line in lines)
+
+
+def test_what_a_message_beside_it_says_takes_no_room_from_the_words_of_another() -> None:
+    moved = replace(episode("I moved to Lisbon, where I share a flat with two students from the harbour."), id="moved")
+    old = replace(episode("I live in Porto, in a house by the river."), outdated=True)
+    both = context([old, moved])
+    noted = replace(old, later=replace(_LATER, text=moved.text))
+    budget = next(tokens for tokens in range(1_000) if context([old, moved], tokens) == both)
+    assert context([noted, moved], budget) == both
+
+
+def test_a_message_has_what_was_said_later_when_the_message_that_says_it_does_not_fit() -> None:
+    moved = replace(episode("I moved to Lisbon. " * 40), id="moved")
+    old = replace(episode("I live in Porto."), outdated=True, later=_LATER)
+    lines = fit_to_budget([old, moved], 1_000, (), _NOW)
+    shown, text = render_within_budget(lines, (), "markdown", estimate_tokens(context([old])) + 5, _NOW)
+    assert [line.item for line in shown] == [old]
+    assert 'I live in Porto. (later, 1970-01-06: "I moved to Lisbon.")' in text
 
 
 def test_a_message_says_that_a_correction_beside_it_replaces_its_words() -> None:

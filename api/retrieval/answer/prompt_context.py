@@ -66,7 +66,9 @@ class Line(NamedTuple):
     #: The list mark, and the date and the speaker of an episode.
     prefix: str
     #: The text after the prefix.
-    body: str
+    words: str
+    #: What is noted behind it.
+    notes: str
     #: The estimated tokens of the line and its line break.
     tokens: int
     #: The dates that its messages name; None: they were not read yet.
@@ -75,15 +77,27 @@ class Line(NamedTuple):
     is_final: bool = False
 
     @property
+    def body(self) -> str:
+        """Return the line without its prefix."""
+        return self.words + self.notes
+
+    @property
     def text(self) -> str:
         """Return the line of the Markdown context."""
         return self.prefix + self.body
 
-    def with_body(self, body: str, *, is_final: bool = True) -> Line:
-        """Return the line with another text after the prefix."""
-        if body == self.body:
-            return self._replace(is_final=is_final)
-        return self._replace(body=body, tokens=_line_tokens(self.prefix + body), is_final=is_final)
+    def with_words(self, words: str) -> Line:
+        """Return the line with another text, which is final."""
+        return self._counted(words, self.notes)._replace(is_final=True)
+
+    def with_notes(self, notes: str) -> Line:
+        """Return the line with other notes."""
+        return self._counted(self.words, notes)
+
+    def _counted(self, words: str, notes: str) -> Line:
+        if (words, notes) == (self.words, self.notes):
+            return self
+        return self._replace(words=words, notes=notes, tokens=_line_tokens(self.prefix + words + notes))
 
 
 def _line_tokens(text: str) -> int:
@@ -122,7 +136,7 @@ def fit_to_budget(
         line_tokens_max: tokens to which a long message or summary is shortened; None: all are shown whole.
     """
     remaining_tokens = budget_tokens - _FRAME_TOKENS
-    lines = [_line(item, render_context) for item in items]
+    lines = _beside_later([_line(item, render_context) for item in items])
     if line_tokens_max is not None:
         whole_max = _WHOLE_LINE_FACTOR * line_tokens_max
         lines = [
@@ -157,7 +171,7 @@ def fit_to_budget(
     for index, line in enumerate(lines):
         if index not in chosen and line.tokens <= min(remaining_tokens, source_tokens[_source(line.item)]):
             choose(index, line)
-    return [chosen[index] for index in sorted(chosen)]
+    return _beside_later([chosen[index] for index in sorted(chosen)])
 
 
 def _shortened_by_rank(lines: Sequence[Line], tokens: int, words: Collection[str]) -> list[Line]:
@@ -325,25 +339,24 @@ def _line(item: Item, render_context: RenderContext) -> Line:
         day = render_context.day_and_age(item.occurred_at_us, item.utc_offset)
         prefix = f"- [{day}] {single_line(item.speaker or '')}: "
     dates = render_context.dates_of(item.namespace, item.source_events[:DATED_SOURCES_MAX])
-    body = f"{single_line(item.text)}{_notes(item)}"
-    return Line(item, category_of(item), prefix, body, _line_tokens(prefix + body), dates)
+    words, notes = single_line(item.text), _notes(item)
+    return Line(item, category_of(item), prefix, words, notes, _line_tokens(prefix + words + notes), dates)
 
 
 def _dated(line: Line) -> Line:
     """Return a line with the days of the dates in its message or fact after their words."""
     if line.is_final:
         return line
-    item, notes = line.item, _notes(line.item)
+    item = line.item
     # The words of several messages count from several times, so only the dates that were read in them are shown.
     is_message = item.kind == "episode" and (item.source_events == (item.id,) or line.named_dates is not None)
     sent_at_us = item.occurred_at_us if is_message else item.stated_at_us
-    text = line.body.removesuffix(notes)
     # Who said it is not part of the words whose dates are read.
     lead = f"{single_line(item.speaker)} said: " if item.kind == "fact" and item.speaker is not None else ""
-    words = text.removeprefix(lead)
+    words = line.words.removeprefix(lead)
     if sent_at_us is not None:
         words = with_dates(words, local_time(sent_at_us, fixed_zone(item.utc_offset)), line.named_dates)
-    return line.with_body(f"{lead}{words}{notes}")
+    return line.with_words(f"{lead}{words}")
 
 
 def _beside_later(lines: Sequence[Line]) -> list[Line]:
@@ -353,14 +366,12 @@ def _beside_later(lines: Sequence[Line]) -> list[Line]:
     preference has no day, and a rule would be followed. A correction is no guess: it is a fact and not a message.
     """
     shown = {line.item.id for line in lines if line.item.kind == "episode"}
-    return [
-        line.with_body(
-            line.body.removesuffix(_notes(line.item)) + _notes(replace(line.item, later=None)), is_final=line.is_final
-        )
-        if line.item.later is not None and line.item.later.source_event in shown and line.item.kind != "preference"
-        else line
-        for line in lines
-    ]
+
+    def notes(item: Item) -> str:
+        is_beside = item.later is not None and item.later.source_event in shown and item.kind != "preference"
+        return _notes(replace(item, later=None) if is_beside else item)
+
+    return [line if line.item.later is None else line.with_notes(notes(line.item)) for line in lines]
 
 
 def _later_note(later: Later) -> str:
@@ -402,7 +413,5 @@ def _fitted(line: Line, tokens_max: int, words: Collection[str]) -> Line:
 
 def _shortened(line: Line, tokens_max: int, words: Collection[str]) -> Line:
     """Return a line of at most `tokens_max` tokens: the sentences with most words of the query."""
-    notes = _notes(line.item)
-    remaining_tokens = tokens_max - estimate_tokens(line.prefix + notes) - 3
-    text = best_sentences(line.item.text, line.item.short, words, remaining_tokens)
-    return line.with_body(f"{text} …{notes}")
+    remaining_tokens = tokens_max - estimate_tokens(line.prefix + line.notes) - 3
+    return line.with_words(f"{best_sentences(line.item.text, line.item.short, words, remaining_tokens)} …")
