@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from support.events import message, moved_home
 from support.viewer import CHROMIUM, INSTALL, Viewer, browser, viewer_server
 
@@ -101,7 +101,7 @@ def test_what_is_not_drawn_is_one_node_that_opens_and_is_chosen_by_its_name(view
     _pin(page, "Bob")
     page.locator(".details h3", has_text="Bob").wait_for()
     page.get_by_role("button", name="Overview").click()
-    assert page.locator(".stage .node.document").count() == 2
+    expect(page.locator(".stage .node.document")).to_have_count(2)
 
 
 def test_a_document_is_removed_and_comes_back(viewer: Viewer, memory: Recollect) -> None:
@@ -137,7 +137,7 @@ def test_a_topic_shows_its_first_statements_and_opens(viewer: Viewer) -> None:
     topic = page.locator(".topic", has_text="Ann likes tea").first
     assert topic.locator(".row").count() == 8
     topic.get_by_role("button", name=f"{LIKED - 8} more").press("Enter")
-    assert topic.locator(".row").count() == LIKED
+    expect(topic.locator(".row")).to_have_count(LIKED)
     page.get_by_role("button", name="1 to review").click()
     assert page.evaluate("document.activeElement.textContent") == "Approve"
 
