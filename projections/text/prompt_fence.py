@@ -15,20 +15,23 @@ OPENING = f'<{TAG} note="{NOTE}">'
 CLOSING = f"</{TAG}>"
 
 #: Tokens that end or begin the turn of a role in the chat templates of ChatML, Llama, Gemma, Mistral and DeepSeek, and
-#: the tags of roles that stand in for them. A tokenizer may read them as its own, also within other text.
-_TOKENS = (
-    r"<\|[a-z][^\s<>|]{0,40}\|>|<(?:start|end)_of_turn>|</?(?:s|bos|eos|unk|system|assistant)>|<</?sys>>"
-    r"|\[/?(?:inst|system_prompt|available_tools|tool_(?:calls|results))\]"
-)
+#: the tags of roles that stand in for them. A tokenizer may read them as its own, also within other text. By their first
+#: sign, as the codes below: a search for one sign takes a tenth of the time of a search for several.
+_ANGLE_TOKENS = r"<\|[a-z][^\s<>|]{0,40}\|>|<(?:start|end)_of_turn>|</?(?:s|bos|eos|unk|system|assistant)>|<</?sys>>"
+_SQUARE_TOKENS = r"\[/?(?:inst|system_prompt|available_tools|tool_(?:calls|results))\]"
 #: A tag of the fence, by its letters: case, spaces and signs around them do not matter to a language model; or a token.
-_IMITATION = re.compile(rf"<[^\w<>]{{0,8}}recalled[\W_]{{0,4}}memor|{_TOKENS}")
-_TOKEN = re.compile(_TOKENS)
+_IMITATION = re.compile(rf"<[^\w<>]{{0,8}}recalled[\W_]{{0,4}}memor|{_ANGLE_TOKENS}|{_SQUARE_TOKENS}")
+_ANGLE_TOKEN, _SQUARE_TOKEN = re.compile(_ANGLE_TOKENS), re.compile(_SQUARE_TOKENS)
 #: What is shown in place of the first sign of an imitation.
 _DISABLED = {"<": "‹", "[": "［"}
 #: Signs that a language model reads as another: entities of HTML, percent and backslash codes.
-_CODED = re.compile(
-    r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});?|%[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}"
+_CODES = (
+    r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});?",
+    r"%[0-9a-fA-F]{2}",
+    r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
 )
+_CODED = re.compile("|".join(_CODES))
+_CODED_BY_FIRST_SIGN = [re.compile(code) for code in _CODES]
 #: Codes within codes that are decoded: `&amp;lt;`, `%253C`.
 _DECODINGS_MAX = 3
 #: Letters of other scripts and signs that look like those of the tag.
@@ -106,14 +109,19 @@ def _may_imitate(text: str) -> bool:
     if not _has_opening_or_code(text):
         return False
     for _ in range(_DECODINGS_MAX):
-        if _CODED.search(text) is None:
+        if not any(code.search(text) for code in _CODED_BY_FIRST_SIGN):
             break
         text = _CODED.sub(lambda code: _value(code[0]), text)
     if not text.isascii():
         text = unicodedata.normalize("NFKD", text).casefold()
         if _LOOKALIKE.search(text):
             text = text.translate(_LOOKALIKES)
-    if _TOKEN.search(text.lower()):
+    text = text.lower()
+    if _SQUARE_TOKEN.search(text):
+        return True
+    if "<" not in text:
+        return False
+    if _ANGLE_TOKEN.search(text):
         return True
     letters = text.encode("ascii", "ignore").translate(_LETTERS, _OTHER_THAN_LETTERS)
     return b"recalledmemor" in letters

@@ -113,8 +113,13 @@ class SecretFilter:
         filtered = [self._item(item) for item in items]
         if not self._marks:
             return filtered
-        hide = partial(_TOKEN.sub, lambda match: self._marks.get(match.group(), match.group()))
-        return [_with_texts(item, hide, hide) for item in filtered]
+        return [_with_texts(item, self._without_values, self._without_values) for item in filtered]
+
+    def _without_values(self, text: str) -> str:
+        """Return a text with the mark of each withheld value in its place."""
+        if not any(value in text for value in self._marks):
+            return text
+        return _TOKEN.sub(lambda match: self._marks.get(match.group(), match.group()), text)
 
     def _item(self, item: Item) -> Item:
         """Return one item, and its sources, without the secrets that are not shown."""
