@@ -15,8 +15,8 @@ OPENING = f'<{TAG} note="{NOTE}">'
 CLOSING = f"</{TAG}>"
 
 #: Tokens that end or begin the turn of a role in the chat templates of ChatML, Llama, Gemma, Mistral and DeepSeek, and
-#: the tags of roles that stand in for them. A tokenizer may read them as its own, also within other text. By their first
-#: sign, as the codes below: a search for one sign takes a tenth of the time of a search for several.
+#: the tags of roles that stand in for them. A tokenizer may read them as its own, also within other text. By their
+#: first sign, as the codes below: a search for one sign takes a tenth of the time of a search for several.
 _ANGLE_TOKENS = r"<\|[a-z][^\s<>|]{0,40}\|>|<(?:start|end)_of_turn>|</?(?:s|bos|eos|unk|system|assistant)>|<</?sys>>"
 _SQUARE_TOKENS = r"\[/?(?:inst|system_prompt|available_tools|tool_(?:calls|results))\]"
 #: A tag of the fence, by its letters: case, spaces and signs around them do not matter to a language model; or a token.

@@ -69,9 +69,10 @@ def test_doubtful_messages_are_shown_where_none_is_certain() -> None:
 
 
 def test_the_weights_fit_the_features() -> None:
-    for weights in load_weights():
-        assert weights["feature_mean"].shape == (len(CANDIDATE_FEATURES),)
-        assert weights["query_mean"].shape == (len(QUERY_FEATURES),)
+    weights = load_weights()
+    networks = len(weights["feature_mean"])
+    assert weights["feature_mean"].shape == (networks, 1, len(CANDIDATE_FEATURES))
+    assert weights["query_mean"].shape == (networks, 1, len(QUERY_FEATURES))
 
 
 def test_probabilities_are_between_0_and_1_for_one_candidate_and_for_many() -> None:

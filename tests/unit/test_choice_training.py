@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from recollect.api.retrieval.ranking.choice_inputs import CANDIDATE_FEATURES, QUERY_FEATURES, ChoiceInputs
-from recollect.api.retrieval.ranking.choice_model import chances, parts
+from recollect.api.retrieval.ranking.choice_model import chances, stacked
 
 _FOLDER = Path(__file__).parents[2] / "ops" / "train" / "relevance"
 
@@ -63,6 +63,6 @@ def test_a_trained_network_gives_the_probabilities_of_the_product() -> None:
     batch = network.batch_of(made[:1], scales)
     with torch.no_grad():
         items, answer = trained(batch)
-    of_product = chances(ChoiceInputs(np.arange(5), made[0].features, made[0].query), parts(stored))
+    of_product = chances(ChoiceInputs(np.arange(5), made[0].features, made[0].query), stacked(stored))
     assert np.allclose(of_product.items, items.sigmoid().numpy()[0], atol=1e-4)
     assert np.isclose(of_product.answer, float(answer.sigmoid()[0]), atol=1e-4)

@@ -82,7 +82,7 @@ def main() -> None:
     stored = {f"{number}.{name}": value for number, part in enumerate(weights) for name, value in part.items()}
     print(f"{len(training)} samples; {sum(value.size for value in stored.values())} numbers")
     held_out = [with_logit(sample, asks) for sample in usable if is_held_out(sample.set_name, sample.chat)]
-    report([judged(sample, choice_model.parts(stored)) for sample in held_out])
+    report([judged(sample, choice_model.stacked(stored)) for sample in held_out])
     if arguments.write:
         write(asks)
         rounded: dict[str, Any] = {name: value.astype(np.float16) for name, value in stored.items()}
@@ -98,7 +98,7 @@ def _embedded_lines() -> dict[AskLine, Vector]:
     return {line: embedder.embed_query(line.text).vector for line in read_asks(held_out=False)}
 
 
-def judged(sample: Sample, weights: Sequence[Weights]) -> Judged:
+def judged(sample: Sample, weights: Weights) -> Judged:
     """Return a sample with the probabilities of the model."""
     inputs = ChoiceInputs(np.arange(len(sample.gold)), sample.features, sample.query)
     return Judged(sample, *chances(inputs, weights))
