@@ -111,16 +111,18 @@ class RetrievalBenchmark:
         ranking: Ranking = "weighted",
         gate: bool = True,
         held_out: bool = False,
+        items: int = _ITEMS,
         on_result: Callable[[dict[str, Any]], None] | None = None,
     ) -> list[Score]:
         """Ask the questions of a conversation; return a score for each.
 
         Parameters:
+            items: memories that a question asks for.
             on_result: called with the result of each question as JSON.
         """
         scores: list[Score] = []
         for done, question in enumerate(conversation.questions, start=1):
-            request = _request(question, ranking, gate)
+            request = _request(question, ranking, gate, items)
             result = self.parts.retriever.retrieve(conversation.namespace, request)
             self.degraded.update(dict.fromkeys(result.degraded))
             ids = [item.id for item in result.items]
@@ -273,11 +275,11 @@ def _recall(scores: Sequence[Score], set_name: str) -> float:
     return 100 * sum(chosen) / max(1, len(chosen))
 
 
-def _request(question: dict[str, Any], ranking: Ranking, gate: bool) -> RetrieveRequest:
+def _request(question: dict[str, Any], ranking: Ranking, gate: bool, items: int) -> RetrieveRequest:
     return RetrieveRequest.model_validate(
         {
             "query": question["query"],
-            "limit": _ITEMS,
+            "limit": items,
             "budget_tokens": _TOKENS,
             "kinds": ["episode"],
             "until": question.get("until"),

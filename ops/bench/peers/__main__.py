@@ -23,6 +23,8 @@ from recollect.projections.embeddings.model_files import model_source
 
 _RECOLLECT = "recollect"
 _HERE = Path(__file__).parent
+#: What the default model reads of a text, without its two special tokens.
+_PIECE_TOKENS = 254
 #: After so long a memory counts as failed, and the rest goes on.
 _SECONDS_MAX = 7_200
 
@@ -38,7 +40,7 @@ def main() -> None:
             for name in names:
                 _tell(f"{set_name}: {name} on {len(files)} conversations")
                 home = Path(folder) / f"{set_name}-{name}"
-                outcomes.append(_measure(set_name, name, options.env, model, home, files))
+                outcomes.append(_measure(set_name, name, options, model, home, files))
     print(render(outcomes))
     for line in failed:
         print(f"not installed: {line}")
@@ -56,6 +58,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="conversations with questions: *.json")
     parser.add_argument("--peers", default=",".join(names), help=f"which, with commas between: {', '.join(names)}")
     parser.add_argument("--limit-files", type=int, help="how many conversations of each data set")
+    parser.add_argument("--items", type=int, default=100, help="memories that a question asks for (%(default)s)")
+    parser.add_argument(
+        "--pieces", action="store_true", help="peers store long messages in pieces, of which the model reads all"
+    )
     parser.add_argument("--env", type=Path, default=default_env(), help="the peers' environment (%(default)s)")
     parser.add_argument("--disk", type=Path, default=Path.cwd(), help="on whose disk to measure")
     options = parser.parse_args()
@@ -74,15 +80,20 @@ def _sets(folder: Path, limit: int | None) -> Iterator[tuple[str, list[Path]]]:
         yield set_name, [file for file in files if file.stem.partition("-")[0] == set_name][:limit]
 
 
-def _measure(set_name: str, name: str, env: Path, model: str, home: Path, files: Sequence[Path]) -> Outcome:
+def _measure(
+    set_name: str, name: str, options: argparse.Namespace, model: str, home: Path, files: Sequence[Path]
+) -> Outcome:
     data, result = home / "data", home / "result.json"
     data.mkdir(parents=True)
     if name == _RECOLLECT:
         # By its name: a path is another model to the readers of messages, which were trained with the default one.
         command = [sys.executable, str(_HERE / "recollect_worker.py"), load_settings().embedding.embedding_model]
     else:
-        command = [str(interpreter(env)), str(_HERE / "worker.py"), name, model]
-    command += [str(data), str(result), *map(str, files)]
+        command = [str(interpreter(options.env)), str(_HERE / "worker.py"), name, model]
+    command += [str(data), str(result), str(options.items)]
+    if name != _RECOLLECT:
+        command.append(str(_PIECE_TOKENS if options.pieces else 0))
+    command += map(str, files)
     try:
         done = subprocess.run(
             command, env=_variables(model, home), capture_output=True, text=True, timeout=_SECONDS_MAX, check=False

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from encoder import Encoder
-from peer import ITEMS, Message
+from peer import Message
 
 
 class Chroma:
@@ -39,12 +39,12 @@ class Chroma:
                 metadatas=[{"occurred_us": message.occurred_us} for message in batch],
             )
 
-    def search(self, collection: str, query: str, until_us: int | None) -> list[str]:
+    def search(self, collection: str, query: str, until_us: int | None, count: int) -> list[str]:
         """Search with its own filter."""
         where = {} if until_us is None else {"where": {"occurred_us": {"$lt": until_us}}}
         vectors = [self._encoder.one(query)]
         found = self._collections[collection].query(
-            query_embeddings=vectors, n_results=ITEMS, include=["distances"], **where
+            query_embeddings=vectors, n_results=count, include=["distances"], **where
         )
         return list(found["ids"][0])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from encoder import Encoder
-from peer import ITEMS, Message
+from peer import Message
 
 
 class LanceDb:
@@ -35,13 +35,13 @@ class LanceDb:
         table.create_index("text", config=self._fts())
         self._tables[collection] = table
 
-    def search(self, collection: str, query: str, until_us: int | None) -> list[str]:
+    def search(self, collection: str, query: str, until_us: int | None, count: int) -> list[str]:
         """Search with its own filter, which goes before both searches."""
         search = self._tables[collection].search(query_type="hybrid", vector_column_name="vector", fts_columns="text")
         search = search.vector(self._encoder.one(query)).text(query).distance_type("cosine").rerank(self._reranker)
         if until_us is not None:
             search = search.where(f"occurred_us < {until_us}", prefilter=True)
-        return list(search.select(["id"]).limit(ITEMS).to_arrow()["id"].to_pylist())
+        return list(search.select(["id"]).limit(count).to_arrow()["id"].to_pylist())
 
     def close(self) -> None:
         """Do nothing: it writes at once."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from encoder import model_settings
-from peer import ITEMS, Message
+from peer import Message
 
 _DIMENSIONS_KEY = "embedding_model_dims"
 
@@ -64,13 +64,13 @@ class Mem0:
                 metadata={"event": message.id, "occurred_us": message.occurred_us},
             )
 
-    def search(self, collection: str, query: str, until_us: int | None) -> list[str]:
+    def search(self, collection: str, query: str, until_us: int | None, count: int) -> list[str]:
         """Search without its threshold of similarity, which would only leave things out."""
         self._memory.vector_store = self._stores[collection]
         filters: dict[str, Any] = {"user_id": collection}
         if until_us is not None:
             filters["occurred_us"] = {"lt": until_us}
-        found = self._memory.search(query, filters=filters, top_k=ITEMS, threshold=0.0)
+        found = self._memory.search(query, filters=filters, top_k=count, threshold=0.0)
         return [item["metadata"]["event"] for item in found["results"]]
 
     def close(self) -> None:

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-#: Memories asked for, by every peer and Recollect alike.
-ITEMS = 100
-
 
 class Message(NamedTuple):
     """A message as a peer gets it."""
@@ -36,8 +33,8 @@ class Peer(Protocol):
         """Store and embed the messages of a new collection."""
         ...
 
-    def search(self, collection: str, query: str, until_us: int | None) -> list[str]:
-        """Return the ids of `ITEMS` messages at most, best first; with `until_us` only of those before it."""
+    def search(self, collection: str, query: str, until_us: int | None, count: int) -> list[str]:
+        """Return the ids of `count` messages at most, best first; with `until_us` only of those before it."""
         ...
 
     def close(self) -> None:

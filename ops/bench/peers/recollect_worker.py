@@ -1,4 +1,4 @@
-"""Recollect on one data set, in a process of its own and in its own environment: `MODEL FOLDER RESULT FILE...`."""
+"""Recollect on one data set, in a process of its own and its own environment: `MODEL FOLDER RESULT ITEMS FILE...`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evaluation.retrieval_benchmark import RetrievalBenchmark
 from evaluation.scores import Score
 
 
-def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
+def main(model: str, folder: Path, result: Path, items: int, files: Sequence[Path]) -> None:
     bench = RetrievalBenchmark(folder, model)
     scores: list[Score] = []
     took: dict[str, list[float]] = {"ingest": [0.0, 0.0], "reading": [0.0, 0.0]}
@@ -32,7 +32,7 @@ def main(model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
             with _added_to(took["reading"]):
                 bench.extract(conversation)
                 bench.embed_new(conversation, _quiet)
-            scores += bench.ask(conversation, conversation.set_name, _quiet)
+            scores += bench.ask(conversation, conversation.set_name, _quiet, items=items)
     finally:
         bench.close()
     costs = {
@@ -59,4 +59,5 @@ def _quiet(_what: str, _done: int, _total: int | None) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), [Path(name) for name in sys.argv[4:]])
+    files = [Path(name) for name in sys.argv[5:]]
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), files)

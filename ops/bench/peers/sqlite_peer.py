@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from encoder import Encoder
-from peer import ITEMS, Message
+from peer import Message
 
 _RRF = 60
 _SCHEMA = """
@@ -59,20 +59,20 @@ class Sqlite:
                 )
         self._connections[collection] = connection
 
-    def search(self, collection: str, query: str, until_us: int | None) -> list[str]:
+    def search(self, collection: str, query: str, until_us: int | None, count: int) -> list[str]:
         """Search both ways with the filter in SQL; each of the two lists is as long as the answer."""
         connection = self._connections[collection]
         before = _ALWAYS_US if until_us is None else until_us
         words = dict.fromkeys(re.findall(r"\w+", query.lower()))
         match = " OR ".join(f'"{word}"' for word in words)
-        lists = [connection.execute(_BY_MEANING, (self._encoder.one(query).tobytes(), before, ITEMS))]
+        lists = [connection.execute(_BY_MEANING, (self._encoder.one(query).tobytes(), before, count))]
         if match:
-            lists.append(connection.execute(_BY_WORDS, (match, before, ITEMS)))
+            lists.append(connection.execute(_BY_WORDS, (match, before, count)))
         scores: dict[str, float] = {}
         for found in lists:
             for rank, (name,) in enumerate(found, start=1):
                 scores[name] = scores.get(name, 0.0) + 1 / (_RRF + rank)
-        return sorted(scores, key=lambda name: scores[name], reverse=True)[:ITEMS]
+        return sorted(scores, key=lambda name: scores[name], reverse=True)[:count]
 
     def close(self) -> None:
         """Close every file, which takes its WAL into it."""

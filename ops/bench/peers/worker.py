@@ -1,7 +1,7 @@
 """One peer on one data set, in a process of its own, in the peers' environment.
 
-`worker.py PEER MODEL FOLDER RESULT FILE...`. The result is JSON: for each file the ids that each question with an
-answer brought, and its milliseconds; and what it all cost.
+`worker.py PEER MODEL FOLDER RESULT ITEMS PIECE_TOKENS FILE...`. The result is JSON: for each file the ids that each
+question with an answer brought, and its milliseconds; and what it all cost.
 """
 
 from __future__ import annotations
@@ -28,21 +28,32 @@ PEERS = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def main(name: str, model: str, folder: Path, result: Path, files: Sequence[Path]) -> None:
+def main(
+    name: str, model: str, folder: Path, result: Path, items: int, piece_tokens: int, files: Sequence[Path]
+) -> None:
+    """Let a peer work through the files.
+
+    Parameters:
+        items: memories that a question asks for.
+        piece_tokens: tokens of the pieces that messages are stored in; 0: whole, of which the model reads the start.
+    """
     module, kind = PEERS[name]
     peer: Peer = getattr(importlib.import_module(module), kind)(folder, model)
+    tokenizer = importlib.import_module("transformers").AutoTokenizer.from_pretrained(model) if piece_tokens else None
     ingest_seconds = cpu_seconds = 0.0
     answers: dict[str, list[tuple[list[str], float]]] = {}
     for number, file in enumerate(files):
         conversation: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         collection = f"conversation{number}"
         told = messages(conversation["events"])
+        if tokenizer is not None:
+            told = [piece for message in told for piece in _pieces(message, tokenizer, piece_tokens)]
         started, cpu_started = time.perf_counter(), time.process_time()
         peer.add(collection, told)
         ingest_seconds += time.perf_counter() - started
         cpu_seconds += time.process_time() - cpu_started
         asked = [it for it in conversation["questions"] if it["gold"] or it["gold_sessions"]]
-        answers[str(file)] = [_ask(peer, collection, question) for question in asked]
+        answers[str(file)] = [_ask(peer, collection, question, items) for question in asked]
     note = peer.note
     peer.close()
     costs = {
@@ -77,11 +88,29 @@ def disk_mib(folder: Path) -> float:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 2**20
 
 
-def _ask(peer: Peer, collection: str, question: dict[str, Any]) -> tuple[list[str], float]:
+def _pieces(message: Message, tokenizer: Any, tokens: int) -> list[Message]:
+    """Return the pieces of a message; their ids have their number after the last `#`."""
+    spans = tokenizer(message.text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    starts = [start for start, _ in spans[::tokens]]
+    bounds = zip(starts, [*starts[1:], len(message.text)], strict=True)
+    return [
+        message._replace(id=f"{message.id}#{number}", text=message.text[start:end])
+        for number, (start, end) in enumerate(bounds)
+    ]
+
+
+def _ask(peer: Peer, collection: str, question: dict[str, Any], items: int) -> tuple[list[str], float]:
     until_us = _microseconds(question.get("until"))
     started = time.perf_counter()
-    found = peer.search(collection, question["query"], until_us)
-    return found, (time.perf_counter() - started) * 1_000
+    found = peer.search(collection, question["query"], until_us, items)
+    latency_ms = (time.perf_counter() - started) * 1_000
+    return [*dict.fromkeys(_message_id(id) for id in found)], latency_ms
+
+
+def _message_id(id: str) -> str:
+    """Return the id of the message that a piece belongs to."""
+    start, _, number = id.rpartition("#")
+    return start if number.isdecimal() else id
 
 
 def _microseconds(moment: str | None) -> int | None:
@@ -89,4 +118,12 @@ def _microseconds(moment: str | None) -> int | None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), [Path(name) for name in sys.argv[5:]])
+    main(
+        sys.argv[1],
+        sys.argv[2],
+        Path(sys.argv[3]),
+        Path(sys.argv[4]),
+        int(sys.argv[5]),
+        int(sys.argv[6]),
+        [Path(name) for name in sys.argv[7:]],
+    )
