@@ -29,10 +29,11 @@ WITH named AS (
     SELECT event_id FROM date_mentions GROUP BY event_id HAVING min(start_us) < ?1 AND max(end_us) > ?2
     UNION SELECT value FROM json_each(?3)
 ), episode AS (
-    SELECT id, version FROM episodes WHERE tier = 'raw' UNION SELECT id, source FROM episode_sources
+    SELECT id, version FROM named CROSS JOIN episodes ON id = event_id WHERE tier = 'raw'
+    UNION SELECT id, source FROM named CROSS JOIN episode_sources ON id = event_id
 )
 SELECT version, text, start_us, end_us, probability
-FROM named JOIN date_mentions USING (event_id) JOIN episode ON episode.id = event_id ORDER BY version, date_mentions.key
+FROM episode JOIN date_mentions ON event_id = id ORDER BY version, date_mentions.key
 """
 # The dates that messages name, with an empty row for a message that names none. It may have expired.
 _NAMED_DATES = """
