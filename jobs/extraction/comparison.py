@@ -39,7 +39,7 @@ _COMPARED_MAX = 24
 #: Older statements that are looked through for these.
 _STATEMENTS_MAX = 300
 #: First probability of a change from which on the encoder reads a pair.
-READ_MIN = 0.01
+READ_MIN = 0.03
 
 
 class Compared(NamedTuple):

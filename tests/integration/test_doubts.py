@@ -20,7 +20,7 @@ from recollect.jobs.extraction.conversation_state import Conversations, Said
 from recollect.jobs.extraction.corrected_messages import corrected_messages
 from recollect.jobs.extraction.statement_reader import read_clauses
 from recollect.projections.embeddings.embedder import SentenceEmbedder
-from recollect.projections.embeddings.reading_encoder import pair_reader, reading_embed
+from recollect.projections.embeddings.reading_encoder import ReadPairs, pair_reader, reading_embed
 from recollect.projections.projection_settings import CHANGES_MODEL, MESSAGES_MODEL
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.queries.session_queries import EarlierTurn
@@ -229,6 +229,14 @@ def test_a_message_that_adds_to_the_one_before_changes_nothing(
 ) -> None:
     reader = partial(pair_reader, MESSAGES_MODEL, embedder)
     assert [*corrected_messages("Ann", Said("m3", later), [Said("m2", earlier)], reader)] == []
+
+
+def test_a_long_message_is_not_read_as_a_correction() -> None:
+    def reader() -> ReadPairs | None:
+        raise AssertionError("it was read")
+
+    said = [Said("m2", "her name is Lana")]
+    assert [*corrected_messages("Ann", Said("m3", "*Lena " + "who starts on monday " * 8), said, reader)] == []
 
 
 def test_a_code_that_is_hidden_is_not_shown_by_its_correction(embedder: SentenceEmbedder) -> None:
