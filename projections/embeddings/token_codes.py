@@ -1,4 +1,4 @@
-"""Token codes: compress a token vector to 32 bytes, small enough to store up to 40 for each passage.
+"""Token codes: compress a token vector to 32 bytes, small enough to store one for every token of every turn.
 
 A vector is projected on the first 64 principal components of token vectors. A file has 15 levels of each dimension, two
 in a byte; memory has int8, which is multiplied faster. Late interaction over codes ranks almost as over float32 vectors

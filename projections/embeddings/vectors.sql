@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS vectors (
     UNIQUE (model, digest)
 ) STRICT;
 
--- Token codes of passages: 32 bytes a content token, in their order.
+-- Token codes of passages: 32 bytes a token that is no stop word, in their order.
 CREATE TABLE IF NOT EXISTS token_codes (
     vector_key INTEGER PRIMARY KEY,
     codes      BLOB NOT NULL

@@ -1,4 +1,4 @@
--- Earlier releases had codes of 64 bytes, and a code for each token of a long passage.
+-- Earlier releases had codes of 64 bytes.
 DELETE FROM embedded;
 DELETE FROM embeddings;
 DELETE FROM token_codes;
