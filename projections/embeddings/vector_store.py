@@ -93,6 +93,10 @@ _PAGE_CACHE_KIB = 256
 _cache_generations = count()
 
 
+class ErasedMeanwhile(StorageError):
+    """Events were erased while texts were embedded, which may be of these events."""
+
+
 class StoredEmbedding(NamedTuple):
     """The stored embedding of a passage or of another text."""
 
@@ -246,7 +250,7 @@ class VectorStore:
 
     def _insert(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
         if self._last_purge() != self._purged:
-            raise StorageError(f"{self._path}: events were erased while their texts were embedded; embed again")
+            raise ErasedMeanwhile(f"{self._path}: events were erased while their texts were embedded; embed again")
         self._connection.executemany(
             _INSERT_VECTOR,
             [(self._model, digest, packed(text.vector)) for digest, text in embeddings.items()],

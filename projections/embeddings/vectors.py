@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import CodedPassages, TokenCodeCache, Vector, coded_passages, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors
-from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
+from recollect.projections.embeddings.vector_store import ErasedMeanwhile, StoredEmbedding, VectorStore
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import VECTORS_FILE, namespace_folder, remove_vector_file, remove_vectors
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from recollect.projections.embeddings.shared_vectors import SharedVectors
 
 _logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 #: Bytes of vectors in private memory, over all namespaces; the least recently used index is dropped first: 1.3 million
 #: vectors of 384 dimensions, a byte each.
@@ -148,7 +149,7 @@ class Vectors:
                 if not is_held:
                     return done
                 started = time.perf_counter()
-                embedded = self._embed_batch(namespace)
+                embedded = self._again_after_erasures(self._embed_batch, namespace)
             if not embedded:
                 break
             APPLY_SECONDS.observe(time.perf_counter() - started, "embeddings")
@@ -160,8 +161,16 @@ class Vectors:
         if self.embedder.state == "ready" and not self._closed:
             with self._embed_lock.locked(deadline - time.monotonic()) as is_held:
                 if is_held:
-                    self._embed_knowledge(namespace)
+                    self._again_after_erasures(self._embed_knowledge, namespace)
         return done
+
+    def _again_after_erasures(self, embed: Callable[[str], T], namespace: str) -> T:
+        """Return what `embed` returns; when another process erases meanwhile, it begins again with what is left."""
+        while True:
+            try:
+                return embed(namespace)
+            except ErasedMeanwhile:
+                self.drop(namespace)
 
     @property
     def open_count(self) -> int:

@@ -191,6 +191,20 @@ def test_what_another_process_removes_while_more_is_embedded_is_embedded_again(
     assert_holds(models, vectors, texts)
 
 
+@pytest.mark.parametrize("at", [1, 2])
+def test_while_another_process_erases_the_work_begins_again_with_what_is_left(
+    log: SqliteLog, models: ReadModels, open_vectors: Open, at: int
+) -> None:
+    texts = [f"text {number}" for number in range(500)]
+    say(log, models, *texts)
+    other = open_vectors(HashingEmbedder("interrupted"))
+    interrupted = Interrupted(lambda: other.prune("a", 501), at=at)
+    vectors = open_vectors(interrupted)
+    vectors.embed_new("a")
+    assert interrupted.batches_left <= 0
+    assert_holds(models, vectors, texts)
+
+
 def test_who_embeds_the_same_more_slowly_does_not_take_back_what_is_done(
     log: SqliteLog, models: ReadModels, open_vectors: Open
 ) -> None:
