@@ -216,6 +216,10 @@ class MemoryClosed(StorageError):
     """The memory or the client is closed. Open another one, and close it when nothing uses it any more."""
 
 
+class ErasedMeanwhile(StorageError):
+    """Events were erased while their texts were embedded, so nothing of these was stored. Embed again."""
+
+
 class FolderInUse(StorageError):
     """Another process serves this data folder, or changes its embedding model. Stop it, or use another folder."""
 

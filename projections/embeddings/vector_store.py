@@ -15,7 +15,7 @@ import apsw
 import orjson
 
 from recollect.events.backends.log import EventLog
-from recollect.events.errors import StorageError
+from recollect.events.errors import ErasedMeanwhile
 from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.heap import trim_heap
 from recollect.projections.embeddings.passages import Passage
@@ -91,10 +91,6 @@ _LOADED_VERSIONS = 500
 #: arrays, so that only the inner pages are read again.
 _PAGE_CACHE_KIB = 256
 _cache_generations = count()
-
-
-class ErasedMeanwhile(StorageError):
-    """Events were erased while texts were embedded, which may be of these events."""
 
 
 class StoredEmbedding(NamedTuple):
@@ -250,7 +246,7 @@ class VectorStore:
 
     def _insert(self, embeddings: Mapping[bytes, StoredEmbedding]) -> None:
         if self._last_purge() != self._purged:
-            raise ErasedMeanwhile(f"{self._path}: events were erased while their texts were embedded; embed again")
+            raise ErasedMeanwhile(f"{self._path}: events were erased while their texts were embedded")
         self._connection.executemany(
             _INSERT_VECTOR,
             [(self._model, digest, packed(text.vector)) for digest, text in embeddings.items()],

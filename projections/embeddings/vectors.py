@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.events.errors import ForeignFile, RecollectError
+from recollect.events.errors import ErasedMeanwhile, ForeignFile, RecollectError
 from recollect.events.progress import OnProgress
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.namespace_folder import folder_name
@@ -37,7 +37,7 @@ from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import CodedPassages, TokenCodeCache, Vector, coded_passages, encoded
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_pruning import digests_in_use, prune_vectors
-from recollect.projections.embeddings.vector_store import ErasedMeanwhile, StoredEmbedding, VectorStore
+from recollect.projections.embeddings.vector_store import StoredEmbedding, VectorStore
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import VECTORS_FILE, namespace_folder, remove_vector_file, remove_vectors
