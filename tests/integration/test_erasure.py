@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from recollect.jobs.erasure import eraser as eraser_module
 from recollect.jobs.queue.run_store import DeadLetter
 from recollect.projections.embeddings import vector_file
 from recollect.projections.embeddings.stored_vectors import SCALE_BYTES
+from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
+from recollect.projections.read_models.layout import VECTORS_FILE, namespace_folder
 
 #: A word that is in no other file; `number` makes it one of many.
 WORD = "Zqcanary"
@@ -409,3 +411,30 @@ def test_another_machine_on_the_log_purges_its_own_files(request: pytest.Fixture
         assert "Plain5" in two.retrieve("a", "Who lives in Plain5town?").context
     assert WORD.encode() not in bytes_of(tmp_path / "one")
     assert WORD.encode() not in bytes_of(tmp_path / "two")
+
+
+class _Interrupted(HashingEmbedder):
+    """Embeds, but another process erases something while it is at its first batch."""
+
+    def __init__(self, erase: Callable[[], object]) -> None:
+        super().__init__()
+        self.erase: Callable[[], object] | None = erase
+
+    def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
+        erase, self.erase = self.erase, None
+        if erase is not None:
+            erase()
+        return super().embed_tokens(stretches)
+
+
+def test_what_another_process_erases_while_it_is_embedded_gets_no_vector(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory, opened(tmp_path) as other:
+        memory.append("a", [message(text, id=text, session_id="s") for text in ("apples", "pears")])
+        memory.parts.read_models.catch_up("a")
+        embedder = _Interrupted(lambda: other.erase("a", event_ids=["apples"]))
+        with closing(memory.parts.active_model.open_vectors(embedder)) as vectors:
+            vectors.embed_new("a")
+        assert embedder.embedded[-1] == "user: pears"
+        file = namespace_folder(tmp_path, "a") / VECTORS_FILE
+        with closing(apsw.Connection(str(file))) as connection:
+            assert connection.execute("SELECT count(*) FROM vectors").fetchall() == [(1,)]
