@@ -13,7 +13,6 @@ import numpy as np
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.knowledge_measures import (
     KIND_GROUPS,
-    NAMED_CHARS_MAX,
     KnowledgeMeasures,
     coverage_of,
     has_kind,
@@ -28,8 +27,6 @@ from recollect.api.retrieval.ranking.relevance_gate import probability
 from recollect.api.retrieval.search.knowledge_walk import named_nodes, neighbours
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.api.retrieval.search.semantic_search import QueryEmbeddings
-from recollect.api.retrieval.understanding.query import remove_names
 from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.matrix_product import product
@@ -38,11 +35,8 @@ from recollect.projections.queries.knowledge_queries import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.knowledge_graph import CONFIDENCE_MIN, KnowledgeGraph, Node
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex
-from recollect.projections.text.names import mentioned_names
-from recollect.projections.text.words import content_words
 
 #: Kinds that describe how a task is to be done, for any person or thing.
-_TASK_KINDS = frozenset(("procedure", "preference", "document"))
 _STEP_KINDS = frozenset(("procedure",))
 _RELATIONSHIPS = frozenset(("relationship",))
 #: Confidence from which a preference is a strong one and belongs to the profile, which is part of every turn.
@@ -107,12 +101,11 @@ class VectorsNotComparable(Exception):
 class KnowledgeSearch:
     """Searches the knowledge of a namespace. Safe to use from many threads."""
 
-    def __init__(self, background: ScoreBackground, query_embeddings: QueryEmbeddings) -> None:
+    def __init__(self, background: ScoreBackground) -> None:
         self._matrices: WeakKeyDictionary[KnowledgeIndex, tuple[str, Vector]] = WeakKeyDictionary()
         #: The vectors of the latest items by digest of their text, for each (model fingerprint, namespace).
         self._vectors_by_namespace: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
         self._background = background
-        self._query_embeddings = query_embeddings
 
     def search(
         self, context: SearchContext, idf: Mapping[str, float], embedding: Vector | None
@@ -150,10 +143,6 @@ class KnowledgeSearch:
         """
         knowledge = context.index.knowledge
         deviations = None if embedding is None else self._deviations(context, knowledge, embedding)
-        # "Deploy Kira like last time" is near to all that is known of Kira; the task is what remains without her.
-        task = None if deviations is None else self._task_deviations(context, knowledge)
-        if deviations is not None and task is not None:
-            deviations = np.where(has_kind(knowledge, _TASK_KINDS), np.fmax(deviations, task), deviations)
         terms = search_terms(context.snapshot.keywords, context.query.words, german=context.query.german)
         stems = [frozenset(form for term in word for form in term.forms) for word in terms]
         measured = KnowledgeMeasures(
@@ -172,7 +161,7 @@ class KnowledgeSearch:
         measured.columns["named"] = _row_strengths(graph, _specific(graph, named, count), count)
         measured.columns["stranger"] = stranger_shares(context, knowledge, measured.columns)
         probabilities = measured.relevance()
-        fitting = _fitting(knowledge, deviations if task is None else task, probabilities)
+        fitting = _fitting(knowledge, deviations, probabilities)
         entries = _named_entries(graph, probabilities, named)
         matched = _matched_nodes(knowledge, probabilities)
         reached = neighbours(graph, entries, matched)
@@ -190,23 +179,6 @@ class KnowledgeSearch:
             return self._background.deviations(context.vectors, embedding, cosines)
         except Exception as error:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
-
-    def _task_deviations(self, context: SearchContext, knowledge: KnowledgeIndex) -> Vector | None:
-        """Return the deviations for the query without its names; None without names, other words or tasks."""
-        if not has_kind(knowledge, _TASK_KINDS).any():
-            return None
-        question = context.query.question[:NAMED_CHARS_MAX]
-        names = {name.casefold() for name in mentioned_names(question)}
-        names |= context.snapshot.entities.names_and_aliases(context.query.entities)
-        task = remove_names(question, names)
-        if task == question or not content_words(task):
-            return None
-        try:
-            # Mostly the text of the query, which has been embedded for the episodes.
-            embedding = self._query_embeddings.get(task, context.vectors).vector
-        except Exception as error:
-            raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
-        return self._deviations(context, knowledge, embedding)
 
     def _cosines(self, context: SearchContext, knowledge: KnowledgeIndex, embedding: Vector) -> Vector:
         """Return the cosine of each item and the query, shape (items,); NaN for an item without a vector."""

@@ -63,9 +63,8 @@ class NamespaceSearch:
         self._reranker = reranker
         #: What the embedding model scores for unrelated statements.
         self.background = background = ScoreBackground()
-        query_embeddings = QueryEmbeddings()
-        self.episodes = EpisodeSearch(background, query_embeddings)
-        self._knowledge = KnowledgeSearch(background, query_embeddings)
+        self.episodes = EpisodeSearch(background, QueryEmbeddings())
+        self._knowledge = KnowledgeSearch(background)
 
     def close(self) -> None:
         """Wait for running searches, then stop their threads."""

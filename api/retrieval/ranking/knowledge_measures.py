@@ -54,7 +54,7 @@ _VARIANCE_MIN = 0.25
 #: 0.02 to a reciprocal rank of 0.033 for the first of two lists.
 _NEIGHBOUR_SHARE = 0.6
 #: Characters of a query that are searched for names.
-NAMED_CHARS_MAX = 1_000
+_NAMED_CHARS_MAX = 1_000
 #: The measures, in the order of their coefficients.
 MEASURES = ("near", "distinct", "closest", "coverage", "title", "own", "named", "sought", "stranger")
 #: The coefficients of `MEASURES`, the constant last.
@@ -190,7 +190,7 @@ def stranger_shares(context: SearchContext, knowledge: KnowledgeIndex, columns: 
 
     A question about a person whom the memory does not know is not a question about another one.
     """
-    names = mentioned_names(context.query.question[:NAMED_CHARS_MAX])
+    names = mentioned_names(context.query.question[:_NAMED_CHARS_MAX])
     names = [name for name in names if name.casefold() not in context.query.participant_names]
     shares = np.zeros(len(knowledge.items), np.float32)
     if not names:
