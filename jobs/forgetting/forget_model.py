@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.change_features import stems_of, tokens
-from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, clause_features, run_hashes, word_forms
+from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, run_hashes, word_features, words_of
 from recollect.projections.embeddings.embedder import Embedder
 from recollect.projections.embeddings.reading_encoder import Embed, ReadPairs, pair_reader
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
@@ -42,7 +42,7 @@ SIMILARITY_BIAS = 0.6
 _WORDS_SHARE = 0.3
 #: Rows of the weights of asking.
 ASK_ROWS = BUCKETS + WORD_ROWS
-_GAP = "_"
+_START, _GAP, _END = words_of("<_>")
 #: Neighbouring words of the frame of a sentence that are read together.
 _FRAME_WORDS_MAX = 4
 _FAMILY_CHARS = 5
@@ -191,10 +191,11 @@ def ask_rows(sentence: str, frame: Container[str]) -> list[int]:
 
     The frame has a gap in place of what the sentence speaks of, so that `forget _` is read with any thing.
     """
-    words = (word if word in frame or not word[0].isalnum() else _GAP for word in word_forms(sentence))
-    line = ["<", *(word for word, _ in groupby(words)), ">"]
+    words = words_of(sentence)
+    framed = (word if word.form in frame or not word.form[0].isalnum() else _GAP for word in words)
+    line = [_START, *(word for word, _ in groupby(framed)), _END]
     rows = [BUCKETS + value % WORD_ROWS for value in run_hashes("frame ", line, _FRAME_WORDS_MAX)]
-    return clause_features(sentence, "", "", to_assistant=True) + rows
+    return word_features(words, to_assistant=True) + rows
 
 
 def gaps(similarities: Floats) -> Floats:

@@ -11,9 +11,9 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 
+from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.jobs.extraction.author_text import author_text
 from recollect.jobs.extraction.clauses import clauses
 from recollect.jobs.extraction.statement_reader import read_clauses
@@ -58,6 +58,8 @@ _STATES_MIN = 0.1
 #: Words of a sentence that is not worth keeping.
 _EMPTY_STEMS_MAX = 1
 _CERTAIN = 1e-4
+#: The probabilities by words of the sentences read last: a sentence of an append is asked about up to four times.
+_cached_by_words: BoundedCache[str, tuple[float, float, float]] = BoundedCache(64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,7 @@ def may_request(text: str) -> bool:
     """Return whether a text may ask to forget, by words alone; cheap, since it is asked for each message."""
     parts = [*(sentence for sentence, _ in _sentences(text)), *_leads(text)]
     asking = [part for part in parts if not _KEEPS.search(part)]
-    return bool(asking) and 1 - float(model().asks(asking)[:, 0].min()) >= _GATE_MIN
+    return any(1 - nothing >= _GATE_MIN for nothing, _, _ in _by_words(asking))
 
 
 def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None) -> list[ForgetRequest]:
@@ -148,8 +150,8 @@ def _leads(text: str, author: str | None = None) -> list[str]:
 def _following_request(lead: str, read_pairs: ReadPairs | None) -> ForgetRequest | None:
     """Return the request to forget what a colon introduces; None for words that do not surely ask, or name a thing."""
     asks = _asks("", lead, read_pairs)
-    points = float(model().asks([lead])[0, 2]) >= _POINTS_MIN
-    is_sure = points and asks >= (ASKS_BY_WORDS_MIN if read_pairs is None else _SURE_MIN)
+    _, _, points = _by_words([lead])[0]
+    is_sure = points >= _POINTS_MIN and asks >= (ASKS_BY_WORDS_MIN if read_pairs is None else _SURE_MIN)
     return ForgetRequest(text=lead, following=True, odds=_log_odds(asks)) if is_sure else None
 
 
@@ -169,7 +171,7 @@ def _asks_alone(part: str) -> bool:
 
 def _means_previous(part: str) -> bool:
     """Return whether a part that asks means what was said just before it, rather than what it names."""
-    _, named, previous = model().asks([part])[0].tolist()
+    _, named, previous = _by_words([part])[0]
     return previous > named
 
 
@@ -220,13 +222,22 @@ def _is_empty(sentence: str) -> bool:
     return len(content_stems(sentence)) <= _EMPTY_STEMS_MAX or asks_by_words(sentence) >= _BELONGS_MIN
 
 
-# A sentence of an append is asked about two or three times.
-@lru_cache(maxsize=64)
 def asks_by_words(sentence: str) -> float:
     """Return the probability by words alone that a sentence asks to forget."""
     if _KEEPS.search(sentence):
         return 0.0
-    return 1 - float(model().asks([sentence])[0, 0])
+    return 1 - _by_words([sentence])[0][0]
+
+
+def _by_words(sentences: Sequence[str]) -> list[tuple[float, float, float]]:
+    """Return the probabilities by words alone of `ASKS` for sentences."""
+    cached = _cached_by_words.get_all(sentences)
+    if new := [it for it in sentences if it not in cached]:
+        rows: list[tuple[float, float, float]] = [*map(tuple, model().asks(new).tolist())]
+        read = dict(zip(new, rows, strict=True))
+        _cached_by_words.put_all(read)
+        cached |= read
+    return [cached[it] for it in sentences]
 
 
 def _sentences(text: str) -> list[tuple[str, bool]]:
