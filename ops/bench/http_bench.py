@@ -155,7 +155,8 @@ async def _send(port: int, load: Load, connections: int) -> tuple[int, float]:
     async def client(number: int) -> None:
         nonlocal done
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        sent = number
+        # Connections far from each other in the texts, which no cache then has from another one.
+        sent = number + number * len(load.bodies) // connections
         while time.perf_counter() < until:
             body = load.bodies[sent % len(load.bodies)]
             namespace = (sent if load.alternates else number) % NAMESPACES
