@@ -7,7 +7,6 @@ import gc
 import sys
 from collections.abc import Callable
 from copy import copy
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -147,6 +146,8 @@ for _panel, _commands in _PANELS.items():
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # noqa: PLC0415
+
         echo(f"recollect {version('recollect')}")
         raise typer.Exit
 
