@@ -139,8 +139,8 @@ class Workers:
             self._has_notified.notify_all()
         if self._scheduler is not None:
             self._scheduler.stop()
-        # All threads at first, so that they stop at the same time: each looks every 0.1 s. Redis waits for the heartbeats
-        # of consumers for longer than a stop takes.
+        # All threads at first, so that they stop at the same time: each looks every 0.1 s. Redis waits longer for the
+        # heartbeats of consumers than a stop takes.
         for thread in (it for worker in self._workers for it in (*worker.workers, *worker.consumers.values())):
             thread.stop()
         for worker in self._workers:
