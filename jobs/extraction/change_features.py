@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -89,6 +89,8 @@ _LIST = re.compile(r",| and | & | und | y | et |、|と")
 _WORD_CHARS_MAX = 25
 #: A word with a capital letter that does not begin the text.
 _CAPITAL = re.compile(r"(?<!^)\b[^\W\d_a-z][^\W\d_]{1,30}")
+#: The features of a determiner without a shared word.
+_UNDETERMINED = [0.0] * (len(_DETERMINERS) + 1)
 #: Prefix by which words of one family are alike: retire and retirement.
 _FAMILY_CHARS = 5
 
@@ -150,6 +152,9 @@ class Read:
     months: set[int] = field(init=False)
     #: Stems of words with a capital letter that do not begin the text.
     names: frozenset[str] = field(init=False)
+    is_list: bool = field(init=False)
+    #: Whether it is about who speaks, or does not begin with what is owned.
+    is_of_speaker: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.words = tokens(self.text)
@@ -160,6 +165,8 @@ class Read:
         self.months = {_MONTHS[word] for word in self.words if word in _MONTHS}
         capitals = {word.casefold() for word in _CAPITAL.findall(self.text[:CHARS_MAX])}
         self.names = stems_of(" ".join(capitals))
+        self.is_list = _LIST.search(self.text) is not None
+        self.is_of_speaker = not self.words or self.words[0] in _FIRST or self.words[0] not in ("my", "our")
 
 
 @lru_cache(maxsize=1_024)
@@ -205,40 +212,42 @@ def pair_features(
     other_shares, other_nears, other_families = _best_others(shares), _best_others(near), _best_others(families)
     of_sentence = _persons(sentence)
     of_words = {has_common: _of_words(sentence, has_common=has_common) for has_common in (False, True)}
+    determined, owned = [*_determined(sentence.words)], _owned_stems(sentence.words)
     rows: list[list[float]] = []
     for row, prior in enumerate(priors):
         common = shared[row]
         best_other, nearest_other = other_shares[row], other_nears[row]
-        values: list[float] = [
-            min(len(common), 3) / 3,
-            len(common) / max(1, len(own[row])),
-            shares[row],
-            max((1 / frequency[stem] for stem in common), default=0.0),
-            shares[row] - best_other,
-            bool(common) and best_other == 0,
-            not common,
-            not any(shared),
-            min(families[row], 2) / 2,
-            families[row] - other_families[row],
-            bool(sentence.names & own[row]),
-            bool(sentence.names - own[row] - speaker_stems),
-            *_of_numbers(changed, row),
-            *_of_values(sentence, prior),
-            row == len(priors) - 1,
-            1 / (len(priors) - row),
-            min(len(priors), 30) / 30,
-            _LIST.search(prior.text) is not None,
-            *of_words[bool(common)],
-            _has_other_noun(sentence.words, own[row]),
-            not prior.words or prior.words[0] in _FIRST or prior.words[0] not in ("my", "our"),
-            *of_sentence,
-            *_before_shared(sentence, common),
-            cosines is not None,
-            near[row],
-            near[row] - nearest_other,
-            near[row] > nearest_other,
-        ]
-        rows.append([float(value) for value in values])
+        rows.append(
+            [
+                min(len(common), 3) / 3,
+                len(common) / max(1, len(own[row])),
+                shares[row],
+                max((1 / frequency[stem] for stem in common), default=0.0),
+                shares[row] - best_other,
+                bool(common) and best_other == 0,
+                not common,
+                not any(shared),
+                min(families[row], 2) / 2,
+                families[row] - other_families[row],
+                not sentence.names.isdisjoint(own[row]),
+                bool(sentence.names - own[row] - speaker_stems),
+                *_of_numbers(changed, row),
+                *_of_values(sentence, prior),
+                row == len(priors) - 1,
+                1 / (len(priors) - row),
+                min(len(priors), 30) / 30,
+                prior.is_list,
+                *of_words[bool(common)],
+                owned is not None and owned.isdisjoint(own[row]),
+                prior.is_of_speaker,
+                *of_sentence,
+                *(next((features for stems, features in determined if not stems.isdisjoint(common)), _UNDETERMINED)),
+                cosines is not None,
+                near[row],
+                near[row] - nearest_other,
+                near[row] > nearest_other,
+            ]
+        )
     return np.array(rows, np.float32)
 
 
@@ -311,19 +320,17 @@ def _changed_amount(sentence: Read, prior: Read) -> int:
     return best
 
 
-def _has_other_noun(words: Sequence[str], stems: frozenset[str]) -> bool:
-    """Return whether the first owned noun of a sentence is not in the statement: `my sister quit`."""
+def _owned_stems(words: Sequence[str]) -> frozenset[str] | None:
+    """Return the stems of the first noun that a sentence says is owned: `my sister quit`; None without one."""
     for owner, noun in pairwise(words[:6]):
         if owner in _OWNERS or owner == "'s":
-            return not content_stems(noun) & stems
-    return False
+            return content_stems(noun)
+    return None
 
 
-def _before_shared(sentence: Read, common: frozenset[str]) -> list[float]:
-    """Return which determiner precedes the first shared word, and where in the sentence it is."""
-    words = sentence.words
+def _determined(words: Sequence[str]) -> Iterator[tuple[frozenset[str], Sequence[float]]]:
+    """Yield the stems of each word, with which determiner precedes it and where in the sentence it is."""
     for place, word in enumerate(words):
-        if content_stems(word) & common:
+        if stems := content_stems(word):
             before = words[max(0, place - 2) : place]
-            return [*(any(word in group for word in before) for group in _DETERMINERS), (place + 1) / len(words)]
-    return [0.0] * (len(_DETERMINERS) + 1)
+            yield stems, [*(any(word in group for word in before) for group in _DETERMINERS), (place + 1) / len(words)]
