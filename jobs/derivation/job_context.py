@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from recollect.events.backends.log import EventLog
-from recollect.events.envelope import EventDraft
+from recollect.events.envelope import EventDraft, RecordedEvent
 from recollect.events.errors import DiskFull, LogUnreachable, ReadOnly
 from recollect.events.intake.quarantine import with_quarantine
 from recollect.events.intake.screening import SecretPolicies, screen_all
@@ -23,6 +24,8 @@ from recollect.projections.read_models.read_models import ProjectionProgress, Re
 OUTAGES = (LogUnreachable, DiskFull, ReadOnly)
 #: Namespaces whose last look is kept: 0.3 kB each.
 _LOOKS_MAX = 100_000
+#: Namespaces with messages that are read and not recorded, and their items: 0.5 kB each.
+_READ_MAX = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +38,29 @@ class RetentionLook:
     due_us: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMessages:
+    """Messages that the extraction of this process has read, and not recorded: they say next to nothing."""
+
+    #: The version up to which messages were recorded as read.
+    after: int
+    #: The last of the messages, without its text.
+    last: RecordedEvent
+    count: int
+    #: The processor time that they took.
+    seconds: float
+    #: What was extracted from them: kinds and payloads.
+    items: Sequence[tuple[str, dict[str, Any]]]
+    #: The time of the latest message with items; None without items.
+    said_us: int | None
+
+
 def _new_looks() -> BoundedCache[str, RetentionLook]:
     return BoundedCache(_LOOKS_MAX)
+
+
+def _new_read_messages() -> BoundedCache[str, ReadMessages]:
+    return BoundedCache(_READ_MAX, lambda read: 1 + len(read.items))
 
 
 def _default_screen(_: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
@@ -57,6 +81,8 @@ class JobContext:
     screen: Callable[[str, Sequence[EventDraft]], list[EventDraft]] = _default_screen
     #: By namespace, the last look of this process at what its rules of retention erase.
     retention_looks: BoundedCache[str, RetentionLook] = field(default_factory=_new_looks)
+    #: By namespace, the messages after the last recorded one that the extraction of this process has read.
+    read_messages: BoundedCache[str, ReadMessages] = field(default_factory=_new_read_messages)
     #: Set when the process stops; a job then returns after its current append.
     stop: threading.Event = field(default_factory=threading.Event)
     #: The requests of this process, for which background threads pause.

@@ -35,7 +35,7 @@ from recollect.events.local_time import fixed_zone, local_time
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.derivation.append_derived import append_all_derived
 from recollect.jobs.derivation.event_drafts import facts_extracted, rest_id
-from recollect.jobs.derivation.job_context import JobContext
+from recollect.jobs.derivation.job_context import JobContext, ReadMessages
 from recollect.jobs.extraction.comparison import Floats
 from recollect.jobs.extraction.conversation_state import EARLIER_TURNS_MAX, Conversations, Said
 from recollect.jobs.extraction.corrected_messages import corrected_messages
@@ -71,9 +71,9 @@ FACT_CONFIDENCE_MIN = 0.5
 _PRIOR_STATEMENTS_MAX = 300
 #: Items that are extracted from one message: a list of a thousand dates is not worth remembering.
 _ITEMS_MAX = 100
-#: Seconds of processor time after which messages without items are recorded as read. Messages that take less time are
-#: read again with the next message, which saves an event.
-_REREAD_SECONDS_MAX = 1.0
+#: Seconds of processor time after which messages without items are recorded as read: another process, and this one
+#: after its next start, reads again what is not recorded.
+_UNRECORDED_SECONDS_MAX = 1.0
 #: Bytes of the items of one extraction, in JSON: half of the room of an event.
 _BYTES_MAX = 512 << 10
 #: The payload type of each kind of item in the event catalogue.
@@ -119,29 +119,25 @@ def _extraction(
 ) -> Sequence[EventDraft]:
     """Return `facts.extracted` for the next messages.
 
-    An event without items is returned only for a full batch of messages. So no message is read again and again, and
-    messages without items do not fill the log.
+    An event without items is returned only for many messages, so that they do not fill the log. Until then this process
+    has them in memory, and reads none of them again.
     """
-    through = snapshot.progress.job_cursor("extraction")
-    messages, last = _next_messages(context.log, namespace, through, snapshot)
-    if last is None:
+    read = _read_on(context, namespace, snapshot, seconds_max)
+    if read is None:
         return []
-    started_seconds = time.thread_time()
-    items = _extract_items(context, namespace, snapshot, messages, seconds_max)
-    said_us = said_at_us(items, messages, last)
-    items = recordable(dated(items, messages, said_us))
-    quiet = now_us - last.occurred_at_us >= QUIET_US
-    deferrable = not items or (not quiet and all(extracted.kind in _DEFERRED_KINDS for extracted in items))
-    deferred = deferrable and time.thread_time() - started_seconds < min(_REREAD_SECONDS_MAX, seconds_max)
-    if deferred and len(messages) < _MESSAGES_MAX:
+    quiet = now_us - read.last.occurred_at_us >= QUIET_US
+    deferrable = not read.items or (not quiet and all(kind in _DEFERRED_KINDS for kind, _ in read.items))
+    if deferrable and read.count < _MESSAGES_MAX and read.seconds < min(_UNRECORDED_SECONDS_MAX, seconds_max):
+        context.read_messages.put(namespace, read)
         return []
-    sources = list(dict.fromkeys(id for extracted in items for id in sources_of(extracted.item))) or [last.id]
+    items = [ExtractedItem(*item) for item in read.items]
+    sources = list(dict.fromkeys(id for extracted in items for id in sources_of(extracted.item))) or [read.last.id]
     return [
         facts_extracted(
-            last.id,
-            said_us,
+            read.last.id,
+            read.last.occurred_at_us if read.said_us is None else read.said_us,
             source_events=sources,
-            through=last.version,
+            through=read.last.version,
             # Without a language model, none has to read these messages later.
             llm_through=None if context.llm is None else snapshot.progress.job_cursor(LLM_CURSOR),
             extractor=RULES,
@@ -150,14 +146,53 @@ def _extraction(
     ]
 
 
+def _read_on(context: JobContext, namespace: str, snapshot: Snapshot, seconds_max: float) -> ReadMessages | None:
+    """Return the messages that are not recorded as read, with those that this process has read before; None: none."""
+    cursor = snapshot.progress.job_cursor("extraction")
+    before = _still_there(context.read_messages.get(namespace), cursor, snapshot)
+    after, count = (cursor, 0) if before is None else (before.last.version, before.count)
+    messages, last = _next_messages(context.log, namespace, after, snapshot, _MESSAGES_MAX - count)
+    if last is None:
+        return before
+    started_seconds = time.thread_time()
+    items = _extract_items(context, namespace, snapshot, after, messages, seconds_max)
+    said_us = said_at_us(items, messages, last) if items else None
+    if before is not None and before.said_us is not None:
+        said_us = max(before.said_us, said_us or before.said_us)
+    items = [*dated(items, messages, last.occurred_at_us if said_us is None else said_us)]
+    if before is not None:
+        items = [*(ExtractedItem(*item) for item in before.items), *items]
+    return ReadMessages(
+        after=cursor,
+        last=last._replace(payload=b""),
+        count=count + len(messages),
+        seconds=time.thread_time() - started_seconds + (0 if before is None else before.seconds),
+        items=recordable(items),
+        said_us=said_us,
+    )
+
+
+def _still_there(read: ReadMessages | None, cursor: int, snapshot: Snapshot) -> ReadMessages | None:
+    """Return the messages that were read; None when others were recorded since, or one is erased or forgotten."""
+    if read is None or read.after != cursor:
+        return None
+    ids = {read.last.id, *(id for _, item in read.items for id in sources_of(item))}
+    is_there = snapshot.episodes.version_of(read.last.id) == read.last.version
+    return read if is_there and len(snapshot.episodes.versions_of(ids)) == len(ids) else None
+
+
 def _extract_items(
-    context: JobContext, namespace: str, snapshot: Snapshot, messages: Sequence[IncomingMessage], seconds_max: float
+    context: JobContext,
+    namespace: str,
+    snapshot: Snapshot,
+    after: int,
+    messages: Sequence[IncomingMessage],
+    seconds_max: float,
 ) -> list[ExtractedItem]:
-    """Return the items that the rules read in `messages`."""
-    through = snapshot.progress.job_cursor("extraction")
-    before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX, through=through)
+    """Return the items that the rules read in `messages`, the first ones after the version `after`."""
+    before = snapshot.knowledge.latest_statements(_PRIOR_STATEMENTS_MAX, through=after)
     items: list[ExtractedItem] = []
-    conversations = conversations_before(snapshot, through)
+    conversations = conversations_before(snapshot, after)
     has_assistant = any(message.is_assistant for message in messages)
     speakers = {message.speaker for message in messages if not message.is_assistant}
     messages = [*outside_of_play(messages, conversations)]
@@ -243,12 +278,12 @@ def _said_by(speaker: str, extracted: ExtractedItem) -> ExtractedItem:
 
 
 def _next_messages(
-    log: EventLog, namespace: str, after: int, snapshot: Snapshot
+    log: EventLog, namespace: str, after: int, snapshot: Snapshot, limit: int
 ) -> tuple[list[IncomingMessage], RecordedEvent | None]:
-    """Return the next messages after the version `after`, and the last message event that was read."""
+    """Return the next `limit` messages after the version `after`, and the last message event that was read."""
     messages: list[IncomingMessage] = []
     last: RecordedEvent | None = None
-    while after < snapshot.version and len(messages) < _MESSAGES_MAX:
+    while after < snapshot.version and len(messages) < limit:
         events = log.read(namespace, after=after, limit=min(1_000, snapshot.version - after))
         offsets = snapshot.episodes.utc_offsets([event.version for event in events])
         for event in events:
@@ -258,7 +293,7 @@ def _next_messages(
                 # Of a message that asked to forget, and is forgotten, its rest is read.
                 if event.version in offsets or snapshot.episodes.version_of(rest_id(event.id)) is None:
                     messages += incoming_messages(event, offsets)
-                if len(messages) >= _MESSAGES_MAX:
+                if len(messages) >= limit:
                     break
     return messages, last
 

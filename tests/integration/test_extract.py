@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ from support.events import Event, message
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.envelope import microseconds
+from recollect.jobs.extraction import extraction_job
 from recollect.jobs.extraction.extraction_job import extract
+from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage, extract_by_rules
 from recollect.projections.text.prompt_fence import fence
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -146,6 +148,38 @@ def test_questions_and_dates_wait_until_the_conversation_is_quiet(memory: Recoll
     assert extract(memory.parts.job_context, "a", _LATER_US) == 1
     assert memory.list("a", "questions")["items"][0]["text"] == "Did you see the storm yesterday?"
     assert memory.list("a", "dates")["items"][0]["start"] == "2026-01-04T00:00:00Z"
+
+
+def test_what_waits_for_further_items_is_read_once_and_recorded_with_them(
+    memory: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def reads(message: IncomingMessage, *rest: Any, **options: Any) -> Iterator[ExtractedItem]:
+        read.append(message.event_id)
+        return extract_by_rules(message, *rest, **options)
+
+    monkeypatch.setattr(extraction_job, "extract_by_rules", reads)
+    for id, text in (("m1", "Good morning."), ("m2", "Did you see the storm yesterday?"), ("m3", "I live in Porto.")):
+        memory.append("a", said(text, id=id))
+        extract(memory.parts.job_context, "a", _SOON_US)
+    assert read == ["m1", "m2", "m3"]
+    assert facts(memory) == [("Ann", "Porto", "active")]
+    assert memory.list("a", "questions")["items"][0]["text"] == "Did you see the storm yesterday?"
+
+
+@pytest.mark.parametrize("erased", [True, False])
+def test_what_waits_is_not_recorded_when_its_message_is_erased_or_forgotten(memory: Recollect, erased: bool) -> None:
+    memory.append("a", said("Did you see the storm yesterday?", id="m1"))
+    assert extract(memory.parts.job_context, "a", _SOON_US) == 0
+    if erased:
+        memory.erase("a", event_ids=["m1"], reason="asked")
+    else:
+        memory.forget("a", "m1")
+    memory.append("a", said("I live in Porto."))
+    assert extract(memory.parts.job_context, "a", _LATER_US) == 1
+    assert memory.list("a", "questions")["items"] == memory.list("a", "dates")["items"] == []
+    assert facts(memory) == [("Ann", "Porto", "active")]
 
 
 def test_nothing_that_is_said_stops_the_reading_for_good(memory: Recollect) -> None:
