@@ -1,4 +1,4 @@
-"""Processor time of the seven paths of a memory, by event or query, and the lines of code that take most of it.
+"""Processor time of the paths of a memory, by event or query, and the lines of code that take most of it.
 
 The time is that of all threads of the process, so that a busy machine changes it little. The lines come from a second
 run with a profiler, which sees the calling thread alone: libraries that work in threads of their own have no line here.
@@ -25,7 +25,7 @@ from recollect.events.validation import drafts
 from recollect.jobs.queue.registry import LIVE_JOBS
 
 SINGLES, BATCHES, BATCH_EVENTS = 300, 40, 100
-PROJECTED, READ, EMBEDDED, QUERIES = 2_000, 300, 150, 80
+PROJECTED, READ, EMBEDDED, LIVE, QUERIES = 2_000, 300, 150, 100, 80
 ROUNDS = 3
 LINES = 4
 
@@ -106,6 +106,11 @@ def _paths(memory: Recollect) -> Iterator[MeasuredPath]:
         parts.read_models.catch_up(namespace)
         return lambda: parts.vectors.embed_new(namespace)
 
+    def live(name: str) -> Callable[[], object]:
+        # Said now, one after the other: nothing can wait for a quiet conversation.
+        events = [{key: value for key, value in it.items() if key != "occurred_at"} for it in _events(LIVE, name)]
+        return lambda: [_take_in(memory, f"live-{name}", event) for event in events]
+
     def retrieve(namespace: str) -> Callable[[str], Callable[[], object]]:
         def prepare(_: str) -> Callable[[], object]:
             asked = [texts.QUESTIONS[number % len(texts.QUESTIONS)] for number in range(QUERIES)]
@@ -118,11 +123,21 @@ def _paths(memory: Recollect) -> Iterator[MeasuredPath]:
     yield MeasuredPath("project", PROJECTED, project)
     yield MeasuredPath("extract", READ, extract)
     yield MeasuredPath("embed", EMBEDDED, embed)
+    yield MeasuredPath("all, one by one", LIVE, live)
     for kind, events in texts.sets(1_000).items():
         namespace = f"asked-{kind}"
         memory.append(namespace, [{**event, "id": f"{namespace}-{number}"} for number, event in enumerate(events)])
         memory.settle(namespace)
         yield MeasuredPath(f"retrieve {kind}", QUERIES, retrieve(namespace))
+
+
+def _take_in(memory: Recollect, namespace: str, event: dict[str, Any]) -> None:
+    """Append a message, and do what the background does with it."""
+    memory.append(namespace, [event])
+    memory.parts.read_models.catch_up(namespace)
+    memory.parts.vectors.embed_new(namespace)
+    for job in LIVE_JOBS.values():
+        job.work(memory.parts.job_context, namespace, now_us())
 
 
 def _events(count: int, name: str) -> list[dict[str, Any]]:
