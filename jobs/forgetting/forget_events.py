@@ -74,10 +74,10 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
 
     Where the read model cannot be read in time, the job adds them later: an append depends on the log alone.
     """
-    said = [event for event in drafts if event.type == "message.added"]
+    said = [message for event in drafts if (message := _message(event)) is not None]
     if len(said) > _READ_MESSAGES_MAX:
         return [*drafts]
-    if not any(may_request(_content(event)) for event in said):
+    if not any(message.is_user and may_request(message.text) for message in said):
         return _with_answer(context, namespace, drafts)
     named = [event if event.id else event._replace(id=str(uuid_utils.uuid7())) for event in drafts]
     by_id = {event.id: event for event in named}
@@ -156,18 +156,12 @@ def _requests(context: JobContext, message: SpokenMessage, *, waits: bool = Fals
     return [it for it in requests if it.is_sure]
 
 
-def _content(event: EventDraft | RecordedEvent) -> str:
-    """Return the text of a message, or of all its turns."""
-    payload = orjson.loads(event.payload)
-    return "\n".join(turn.get("text") or "" for turn in payload.get("turns") or [payload])
-
-
 def _message(event: EventDraft | RecordedEvent, version: int = 0) -> SpokenMessage | None:
     """Return a message as it is compared; None for another event."""
-    if event.type != "message.added" or event.id is None:
+    if event.type != "message.added":
         return None
     payload = orjson.loads(event.payload)
-    return spoken_message(event.id, event.session_id, event.actor, event.occurred_at_us, payload, version)
+    return spoken_message(event.id or "", event.session_id, event.actor, event.occurred_at_us, payload, version)
 
 
 def _messages(context: JobContext, namespace: str, snapshot: Snapshot, after: int = 0) -> Iterator[SpokenMessage]:
