@@ -7,7 +7,7 @@ episodes that name an entity.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -129,6 +129,7 @@ def build_graph(
         stem: returns the stems of a text, in order.
     """
     by_name: dict[str, Node] = {entity.name: entity.entity_id for entity in entities}
+    first_words = {name.partition(" ")[0] for name in by_name}
     documents = {item.document_id for item in items if item.document_id is not None}
     edges = _Edges()
     rows: dict[Node, list[int]] = {}
@@ -138,7 +139,7 @@ def build_graph(
         if item.document_id is not None:
             nodes.append(document_node(item.document_id))
         if item.kind == "fact":
-            named = _named_nodes(item.object, by_name)
+            named = _named_nodes(item.object, by_name, first_words)
             nodes += [node for node in named if node not in nodes]
             for node in nodes[1:]:
                 edges.add(nodes[0], node, item.confidence if item.confidence > CONFIDENCE_MIN else 0.0)
@@ -173,13 +174,19 @@ def build_graph(
     )
 
 
-def _named_nodes(text: str, by_name: Mapping[str, Node]) -> list[Node]:
-    """Return the nodes whose names `text` contains as words, longest names first."""
+def _named_nodes(text: str, by_name: Mapping[str, Node], first_words: Set[str]) -> list[Node]:
+    """Return the nodes whose names `text` contains as words, longest names first.
+
+    Parameters:
+        first_words: the first words of the names.
+    """
     words = WORD.findall(text.casefold())[:_OBJECT_WORDS_MAX]
+    starts = [place for place, word in enumerate(words) if word in first_words]
     candidates = (
         " ".join(words[start : start + length])
         for length in range(_NAME_WORDS_MAX, 0, -1)
-        for start in range(len(words) - length + 1)
+        for start in starts
+        if start + length <= len(words)
     )
     nodes: Iterable[Node] = (by_name[name] for name in candidates if name in by_name and name not in STOP_WORDS)
     return list(dict.fromkeys(nodes))
