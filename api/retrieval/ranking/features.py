@@ -89,7 +89,8 @@ SEMANTIC = frozenset(name for name in NUMERIC_FEATURES if name.startswith(("dens
 _LENGTH_FULL = 8
 #: The beginning of a text, which usually has that many content words.
 _BEGINNING_CHARS = 200
-#: Characters whose flags are computed: 1 MiB takes 0.1 s, and its beginning has the same ones.
+#: Characters whose flags are computed: 1 MiB takes 0.1 s, and its beginning has the same ones. By the first 1,000,
+#: 74.0 % of the sessions of RealMem are found, instead of 75.2.
 _FLAGGED_CHARS_MAX = 32_768
 _HOUR_US = 3_600_000_000
 _MINUTE_US = np.int64(60_000_000)
