@@ -8,8 +8,8 @@ import unicodedata
 from hashlib import sha256
 from typing import Any
 
-#: Signs that begin or end something in Markdown or HTML. `_` within a word does not, and is kept for names of files.
-_SIGNS = re.compile(r"[\\`*\[\]<>~|#&]|(?<!\w)_|_(?!\w)")
+#: Signs that begin or end something in Markdown or HTML. `_` between letters does not, and is kept for names of files.
+_SIGNS = re.compile(r"[\\`*\[\]<>~|#&]|(?<![^\W_])_|_(?![^\W_])")
 _ESCAPED = re.compile(r"\\([\\`*_\[\]<>~|#&:.\-+)])")
 #: `https://` becomes a link without any sign around it.
 _ADDRESS = re.compile(r"(?<=[A-Za-z]):(?=//)|(?<=www)\.")

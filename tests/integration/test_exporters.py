@@ -12,7 +12,7 @@ import httpx
 import orjson
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from support.events import message
@@ -262,6 +262,7 @@ _OBJECT = _HOSTILE.filter(lambda text: bool(text.strip()) and text.encode(errors
 
 
 @given(text=_OBJECT)
+@example("__0__")
 def test_hostile_text_is_text_in_markdown_and_in_front_matter(text: str) -> None:
     tokens = MarkdownIt("commonmark", {"linkify": False}).enable("strikethrough").parse(f"- **k:** {escaped(text)}")
     assert {token.type for token in tokens} <= {
