@@ -177,8 +177,8 @@ def _still_there(read: ReadMessages | None, cursor: int, snapshot: Snapshot) -> 
     if read is None or read.after != cursor:
         return None
     ids = {read.last.id, *(id for _, item in read.items for id in sources_of(item))}
-    is_there = snapshot.episodes.version_of(read.last.id) == read.last.version
-    return read if is_there and len(snapshot.episodes.versions_of(ids)) == len(ids) else None
+    versions = snapshot.episodes.versions_of(ids)
+    return read if len(versions) == len(ids) and max(versions) == read.last.version else None
 
 
 def _extract_items(
