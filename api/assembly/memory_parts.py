@@ -37,6 +37,7 @@ from recollect.projections.embeddings.active_model import ActiveModel
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.search_index.index_cache import IndexCache
 
 if TYPE_CHECKING:
     from recollect.jobs.queue.workers import Workers
@@ -159,7 +160,8 @@ def open_parts(
         disk_bytes_max=limits.read_models_bytes_max,
         default_zone=zone_named(settings.queue.timezone) or UTC,
     )
-    active_model = _open_active_model(settings, read_models)
+    indexes = IndexCache()
+    active_model = _open_active_model(settings, read_models, indexes)
     history = History(data, log, read_models, bytes_max=limits.as_of_bytes_max)
     # Workers have other data folders, or do not look at a namespace again whose work is done.
     is_cache = bool(limits.read_models_bytes_max) or sqlite_path(settings.storage.log_url) is None
@@ -182,7 +184,9 @@ def open_parts(
         active_model=active_model,
         history=history,
         reranker=reranker,
-        retriever=_open_retriever(settings, read_models, history, active_model, reranker, clock, local_catch_up),
+        retriever=_open_retriever(
+            settings, read_models, history, active_model, reranker, clock, local_catch_up, indexes
+        ),
         local_catch_up=local_catch_up,
         recall_echoes=recall_echoes,
         trace_store=trace_store,
@@ -235,7 +239,7 @@ def _open_eraser(job_context: JobContext, listeners: ErasureListeners, recall_ec
     return eraser
 
 
-def _open_active_model(settings: Settings, read_models: ReadModels) -> ActiveModel:
+def _open_active_model(settings: Settings, read_models: ReadModels, indexes: IndexCache) -> ActiveModel:
     embedding = settings.embedding
     return ActiveModel(
         settings.storage.data,
@@ -244,6 +248,7 @@ def _open_active_model(settings: Settings, read_models: ReadModels) -> ActiveMod
         runtime=embedding.embedding_runtime,
         device=embedding.embedding_device,
         shared=_open_shared_vectors(settings, read_models.log),
+        indexes=indexes,
     )
 
 
@@ -269,6 +274,7 @@ def _open_retriever(
     reranker: Reranker | None,
     clock: Callable[[], datetime],
     local_catch_up: LocalCatchUp | None,
+    indexes: IndexCache,
 ) -> Retriever:
     retrieval = settings.retrieval
     return Retriever(
@@ -282,6 +288,7 @@ def _open_retriever(
         reranker=reranker,
         clock=clock,
         on_degraded=None if local_catch_up is None else local_catch_up.request,
+        indexes=indexes,
     )
 
 

@@ -10,7 +10,7 @@ from recollect.api.retrieval.profile import TOPIC_ORDER, is_shown_unasked, topic
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.envelope import rfc3339
 from recollect.events.errors import InvalidInput
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.queries.profile_queries import Spoken, ValueChange
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.statement_lines import displayed_name

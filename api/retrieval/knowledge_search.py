@@ -31,7 +31,7 @@ from recollect.api.retrieval.understanding.search_terms import search_terms
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.knowledge_graph import CONFIDENCE_MIN, KnowledgeGraph, Node
 from recollect.projections.search_index.knowledge_index import KnowledgeIndex

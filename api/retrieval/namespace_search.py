@@ -43,7 +43,7 @@ from recollect.api.retrieval.understanding.query import Query
 from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.text.words import STOP_WORDS, folded_words
 
 #: Two texts are duplicates when they are the same, or when this share of their distinct words is common; of shorter

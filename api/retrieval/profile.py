@@ -16,7 +16,7 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.whose_words import speakers_of
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.projector.predicates import normalised, place_in_kind
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 
 #: The topics in their order, each with the most statements that are shown of it.
 _TOPICS = {

@@ -13,7 +13,7 @@ from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.errors import StorageError
 from recollect.events.intake.quarantine import TRUST, Provenance, is_imported, least_trust, provenance_of
 from recollect.projections.queries.episode_writers import Writer, writer_of
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.queries.later_statements import LaterStatement
 from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.text.sentences import iterate_sentences, sentence_bounds, split_sentences

@@ -126,6 +126,7 @@ class Retriever:
         reranker: reorders the first episodes; None leaves their order.
         clock: returns the present time, for queries without `as_of` and `until`.
         on_degraded: called with the namespaces of a retrieval that lacked events, or their vectors.
+        indexes: the in-memory indexes of read models; those of this object when None.
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class Retriever:
         reranker: Reranker | None = None,
         clock: Callable[[], datetime] = utc_now,
         on_degraded: Callable[[str], None] | None = None,
+        indexes: IndexCache | None = None,
     ) -> None:
         self._read_models = read_models
         self._on_degraded = on_degraded
@@ -151,7 +153,7 @@ class Retriever:
         self._fence_key = fence_key or os.urandom(32)
         self._privacy = privacy or PrivacySettings()
         self._budget_ms = budget_ms
-        self._index_cache = IndexCache()
+        self._index_cache = indexes or IndexCache()
         read_models.purges.listen(process=lambda _: self._index_cache.drop_removed())
         self._namespace_search = NamespaceSearch(reranker)
         self._trace_ids = TraceIds()

@@ -23,7 +23,7 @@ from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.intake.quarantine import TRUST
 from recollect.jobs.extraction.author_text import own_part
 from recollect.projections.projector.predicates import normalised
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.queries.queried_episodes import EpisodeRow
 from recollect.projections.queries.session_queries import RecentSession
 from recollect.projections.text.sentences import split_sentences

@@ -6,15 +6,11 @@ and every rule that is shown, names its speaker.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
 
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.projections.projector.predicates import normalised
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
-from recollect.projections.search_index.episode_arrays import ROLES, Ints
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.text.statement_lines import displayed_name
 
 #: The speaker of messages without a name, who may be any user.
@@ -46,9 +42,9 @@ class Speakers:
         return item.line if is_own else f"According to {name}, {item.line}"
 
 
-def users_of(context: SearchContext) -> set[str]:
+def users_of(context: SearchContext) -> frozenset[str]:
     """Return the names of the users who speak in the namespace of a query, normalised."""
-    return _names(context, context.episodes.user_speakers)
+    return context.episodes.user_names - {_UNNAMED}
 
 
 def speakers_of(context: SearchContext) -> Speakers:
@@ -60,17 +56,10 @@ def speakers_of(context: SearchContext) -> Speakers:
     names = users_of(context)
     asker = None if request.speaker is None else normalised(request.speaker)
     if asker is not None and asker != _UNNAMED:
-        names.add(asker)
+        names |= {asker}
     if len(names) < 2:
         return Speakers(several=False, asker=asker)
-    if asker is None and request.session_id in episodes.session_ids:
-        session = episodes.session_ids.index(request.session_id)
-        is_of_session = (episodes.roles == ROLES["user"]) & (episodes.raw == 1) & (episodes.sessions == session)
-        of_session = _names(context, np.unique(episodes.speakers[is_of_session]))
-        asker = of_session.pop() if len(of_session) == 1 else None
+    if asker is None:
+        of_session = episodes.user_names_of(request.session_id) - {_UNNAMED}
+        asker = next(iter(of_session)) if len(of_session) == 1 else None
     return Speakers(several=True, asker=None if asker == _UNNAMED else asker)
-
-
-def _names(context: SearchContext, speakers: Iterable[int] | Ints) -> set[str]:
-    """Return the names of speakers, normalised, without that of users who have none."""
-    return {normalised(context.episodes.speaker_names[speaker]) for speaker in speakers} - {_UNNAMED}

@@ -31,7 +31,7 @@ from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.projections.embeddings.embedder import NO_MODEL
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.projection_settings import DEFAULT_MODEL
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 
 sys.path.append(str(Path(__file__).parents[1]))
 from evaluation.unanswerable_questions import GENERAL_QUESTIONS

@@ -23,6 +23,7 @@ from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.projection_settings import DeviceChoice, RuntimeChoice
 from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.search_index.index_cache import IndexCache
 
 if TYPE_CHECKING:
     from recollect.projections.embeddings.shared_vectors import SharedVectors
@@ -47,6 +48,7 @@ class ActiveModel:
         runtime: the runtime of the model.
         device: the device that the runtime uses.
         shared: the vectors of all machines of the log, if they share them. `close` closes it.
+        indexes: as of `Vectors`.
 
     Raises:
         ForeignFile: the record is damaged. StorageError: the record cannot be read.
@@ -61,6 +63,7 @@ class ActiveModel:
         runtime: RuntimeChoice = "auto",
         device: DeviceChoice = "auto",
         shared: SharedVectors | None = None,
+        indexes: IndexCache | None = None,
     ) -> None:
         self._data = data
         self._read_models = read_models
@@ -68,6 +71,7 @@ class ActiveModel:
         self._runtime: RuntimeChoice = runtime
         self._device: DeviceChoice = device
         self._shared = shared
+        self._indexes = indexes
         self._lock = threading.Lock()
         #: When to look at the record again, in monotonic seconds.
         self._look_at = 0.0
@@ -120,7 +124,7 @@ class ActiveModel:
 
     def open_vectors(self, embedder: Embedder) -> Vectors:
         """Return the vectors of another model. The caller closes them, unless it passes them to `activate`."""
-        return Vectors(self._data, self._read_models, embedder, shared=self._shared)
+        return Vectors(self._data, self._read_models, embedder, shared=self._shared, indexes=self._indexes)
 
     def activate(self, vectors: Vectors, previous: RecordedModel | None) -> None:
         """Record the model of `vectors` as the current model and use it from now on.

@@ -63,8 +63,9 @@ INSERT OR REPLACE INTO embeddings (model, version, part, chunk, vector_key)
 SELECT model, ?, 'turn', ?, key FROM vectors WHERE model = ? AND digest = ?
 """
 _NEWEST = "SELECT max(version) FROM embeddings WHERE model = ?"
-_HAS_VECTOR = "SELECT 1 FROM vectors WHERE model = ? AND digest = ?"
-_HAS_CODES = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ? AND digest = ?"
+_HAS_VECTOR = "SELECT 1 FROM vectors WHERE model = ?1 AND digest = unhex(value)"
+_HAS_CODES = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ?1 AND digest = unhex(value)"
+_MISSING = "SELECT unhex(value) FROM json_each(?2) WHERE NOT EXISTS (%s)"
 
 # The checkpoint never decreases: another process that embeds the same namespace may be ahead.
 _SAVE_PROGRESS = """
@@ -170,8 +171,9 @@ class VectorStore:
 
     def missing(self, digests: Iterable[bytes], *, with_codes: bool) -> set[bytes]:
         """Return the `digests` without a vector, or without codes where codes are required."""
-        stored = _HAS_CODES if with_codes else _HAS_VECTOR
-        return {digest for digest in digests if not self._connection.execute(stored, (self._model, digest)).fetchone()}
+        statement = _MISSING % (_HAS_CODES if with_codes else _HAS_VECTOR)
+        digests_json = orjson.dumps([digest.hex() for digest in digests]).decode()
+        return {digest for (digest,) in self._connection.execute(statement, (self._model, digests_json))}
 
     def save(
         self,

@@ -45,6 +45,7 @@ from recollect.projections.read_models.open_files import OpenFiles
 from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.schema.schema import SCHEMA_VERSION
+from recollect.projections.search_index.index_cache import IndexCache
 
 if TYPE_CHECKING:
     from recollect.projections.embeddings.shared_vectors import SharedVectors
@@ -97,6 +98,7 @@ class Vectors:
         embedder: the embedding model. `backlog`, `index` and `codes` need it ready, since its fingerprint selects
             the vectors.
         shared: the vectors of all machines of the log; None: this machine embeds all texts itself.
+        indexes: those of the retrievals of this process, which the embedding of knowledge brings up to date.
     """
 
     def __init__(
@@ -106,9 +108,11 @@ class Vectors:
         embedder: Embedder,
         *,
         shared: SharedVectors | None = None,
+        indexes: IndexCache | None = None,
     ) -> None:
         self._data = data
         self._read_models = read_models
+        self._indexes = indexes or IndexCache()
         self.embedder = embedder
         self._source = EmbeddingSource(data, embedder, read_models.log, shared)
         self._stores: OpenFiles[VectorStore] = OpenFiles(
@@ -223,20 +227,26 @@ class Vectors:
         """
         if self.embedder.state != "ready" or not texts:
             return None
-        text_of = {Stretch(text).digest: text for text in texts}
+        stretches = {stretch.digest: stretch for stretch in map(Stretch, texts)}
         with self._using(namespace, snapshot) as store:
-            with store.lock:
-                missing = sorted(store.missing(text_of, with_codes=False))
-            if missing:
-                stretches = {digest: Stretch(text_of[digest]) for digest in missing}
-                new = self._source.obtain(namespace, stretches, self._embedded_texts, erasure_version, with_codes=False)
-                with store.lock:
-                    store.save_texts(new)
+            self._embed_missing(namespace, store, stretches, erasure_version)
             with store.lock:
                 vectors_or_none = [store.text_vector(Stretch(text).digest) for text in texts]
         stored_vectors = [vector for vector in vectors_or_none if vector is not None]
         # Fewer when another process has removed this model's vectors meanwhile.
         return np.stack(stored_vectors) if len(stored_vectors) == len(texts) else None
+
+    def _embed_missing(
+        self, namespace: str, store: VectorStore, stretches: Stretches, erasure_version: int | None
+    ) -> None:
+        """Embed and store those of `stretches` that have no vectors yet."""
+        with store.lock:
+            missing = sorted(store.missing(stretches, with_codes=False))
+        if missing:
+            wanted = {digest: stretches[digest] for digest in missing}
+            new = self._source.obtain(namespace, wanted, self._embedded_texts, erasure_version, with_codes=False)
+            with store.lock:
+                store.save_texts(new)
 
     def cached_texts(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> list[Vector | None]:
         """Return the stored vectors of texts; None for a text without one. The model must be ready.
@@ -255,10 +265,12 @@ class Vectors:
         with self._read_models.reading(namespace) as snapshot:
             knowledge_version = snapshot.state.knowledge_version if snapshot.version else 0
             if self._knowledge_versions.get(namespace, 0) < knowledge_version:
-                texts = [item.text for item in snapshot.knowledge.items()]
-                for start in range(0, len(texts), BATCH_EPISODES):
-                    batch = texts[start : start + BATCH_EPISODES]
-                    self.vectors_of_texts(namespace, snapshot, batch, erasure_version=erasure_version)
+                knowledge = self._indexes.knowledge(snapshot)
+                stretches = list(zip(knowledge.digests, (Stretch(item.text) for item in knowledge.items), strict=True))
+                with self._using(namespace, snapshot) as store:
+                    for start in range(0, len(stretches), BATCH_EPISODES):
+                        batch = dict(stretches[start : start + BATCH_EPISODES])
+                        self._embed_missing(namespace, store, batch, erasure_version)
                 self._knowledge_versions[namespace] = knowledge_version
 
     def remove_other_models(self, namespace: str, keep: Collection[str]) -> None:

@@ -50,8 +50,10 @@ SELECT name FROM entity_names WHERE entity_id IN (
 _MAIN_NAMES = "SELECT name FROM entities WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
 # Groups with a member that an episode before a version names.
 _NAMED_BEFORE = """
-SELECT DISTINCT group_id FROM entity_groups WHERE group_id IN (SELECT value FROM json_each(?))
-    AND EXISTS (SELECT 1 FROM mentions WHERE mentions.entity_id = entity_groups.entity_id AND version < ?)
+WITH asked AS MATERIALIZED (SELECT value AS id FROM json_each(?1))
+SELECT id FROM asked
+WHERE EXISTS (SELECT 1 FROM mentions WHERE entity_id = id AND version < ?2)
+    OR EXISTS (SELECT 1 FROM entity_merges JOIN mentions USING (entity_id) WHERE into_id = id AND version < ?2)
 """
 # The strongest relationships of an entity, in both directions.
 _EDGES = f"""
@@ -115,16 +117,19 @@ GROUP BY source, type, target ORDER BY min(depth), weight DESC, source, type, ta
 """
 # Every name of the entities that knowledge is about.
 _KNOWLEDGE_NAMES = """
-SELECT group_id AS entity_id, entity_names.name AS name, max(spoken_count) OVER (PARTITION BY group_id) > 0
-FROM entity_names JOIN entity_groups USING (entity_id) JOIN entities ON id = entity_id
-WHERE group_id IN (
-    SELECT group_id FROM entity_groups WHERE entity_id IN (
-        SELECT entity_id FROM facts WHERE status IN ('active', 'stale')
-        UNION SELECT source_id FROM relationships WHERE status IN ('active', 'stale')
-        UNION SELECT target_id FROM relationships WHERE status IN ('active', 'stale')
-        UNION SELECT id FROM entities WHERE description IS NOT NULL
-    )
+WITH named AS MATERIALIZED (
+    SELECT entity_id FROM facts WHERE status IN ('active', 'stale')
+    UNION SELECT source_id FROM relationships WHERE status IN ('active', 'stale')
+    UNION SELECT target_id FROM relationships WHERE status IN ('active', 'stale')
+    UNION SELECT id FROM entities WHERE description IS NOT NULL
+), groups AS MATERIALIZED (
+    SELECT DISTINCT coalesce(into_id, entity_id) AS group_id FROM named LEFT JOIN entity_merges USING (entity_id)
+), members AS MATERIALIZED (
+    SELECT group_id, group_id AS entity_id FROM groups
+    UNION SELECT group_id, entity_id FROM groups JOIN entity_merges ON into_id = group_id
 )
+SELECT group_id, entity_names.name, max(spoken_count) OVER (PARTITION BY group_id) > 0
+FROM members CROSS JOIN entities ON id = members.entity_id JOIN entity_names USING (entity_id)
 ORDER BY group_id, entity_names.name
 """
 # The relationships of people, with the name of the source and whether the target wrote a message.

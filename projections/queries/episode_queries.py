@@ -71,11 +71,12 @@ _UNOBSERVED_TURNS = f"""
 SELECT {_ROW} FROM episodes LEFT JOIN observation_cursors ON observation_cursors.session_id = episodes.session_id
 WHERE episodes.session_id = ? AND {_LIVE_TURN} AND version > coalesce(through, 0) ORDER BY version LIMIT ?
 """
-# Input of short forms. Repeats the condition of the partial index episodes_long, so that SQLite uses it.
+# Input of short forms. Repeats the condition of the partial index episodes_long, so that SQLite uses it; `+` keeps it
+# from reading all episodes in the order of versions instead.
 _LONG_TURNS = f"""
 SELECT {_ROW} FROM episodes
 WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100 AND token_count > ?
-ORDER BY version LIMIT ?
+ORDER BY +version LIMIT ?
 """
 _DISTILLED = """
 SELECT version, id, session_id, text FROM episodes WHERE tier = 'distilled' AND status = 'active' ORDER BY version

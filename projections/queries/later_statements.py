@@ -15,6 +15,8 @@ import orjson
 from recollect.projections.queries.records import fetch_dicts
 from recollect.projections.text.statement_lines import fact_line
 
+#: The statuses of what holds no more.
+_CLOSED = frozenset(("superseded", "ended"))
 #: Replacements that are followed from a statement to the newest one.
 _STEPS_MAX = 20
 
@@ -108,7 +110,7 @@ def later_statements(connection: apsw.Connection) -> dict[str, LaterStatement]:
     for query in (_FACTS, _PREFERENCES, _RELATIONSHIPS):
         rows = {row["id"]: row for row in fetch_dicts(connection, query)}
         for row in rows.values():
-            statement = _newest(row, rows, endings)
+            statement = _newest(row, rows, endings) if row["status"] in _CLOSED else None
             if statement is None:
                 continue
             for source in orjson.loads(row["source_events"]):

@@ -9,5 +9,7 @@ CREATE INDEX IF NOT EXISTS entities_participants ON entities (id) WHERE spoken_c
 CREATE INDEX IF NOT EXISTS entity_names_by_entity ON entity_names (entity_id);
 CREATE INDEX IF NOT EXISTS episode_sources_by_source ON episode_sources (source);
 CREATE INDEX IF NOT EXISTS episode_sources_by_id ON episode_sources (id);
-CREATE INDEX IF NOT EXISTS episodes_long ON episodes (version)
+CREATE INDEX IF NOT EXISTS episodes_pinned ON episodes (version) WHERE pinned = 1;
+CREATE INDEX IF NOT EXISTS entities_described ON entities (id) WHERE description IS NOT NULL;
+CREATE INDEX IF NOT EXISTS episodes_long ON episodes (token_count)
 WHERE tier = 'raw' AND type = 'conversation' AND short IS NULL AND token_count > 100;

@@ -16,7 +16,7 @@ from recollect.events.storage.private_files import open_private
 
 #: Raised with every change of the SQL files or of the rows that handlers write. A read model of another version is
 #: rebuilt from the log.
-SCHEMA_VERSION = 30
+SCHEMA_VERSION = 31
 
 #: Bytes of a page of a read model's file. Most of its 60 tables and indexes are empty in a namespace of few messages,
 #: and each takes a page: 20 messages take 96 KiB, with SQLite's default of 4,096 bytes 284 KiB. At 10,000 messages the

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.projections.projector.predicates import normalised
 from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.search_index.growing_arrays import GrowingArrays
 
@@ -108,9 +109,31 @@ class EpisodeArrays:
         return not self.raw.all()
 
     @cached_property
-    def user_speakers(self) -> Ints:
-        """Return the positions in `speaker_names` of the speakers of the users' messages, ascending."""
-        return np.flatnonzero(np.bincount(self.speakers[(self.roles == ROLES["user"]) & (self.raw == 1)]))
+    def user_names(self) -> frozenset[str]:
+        """Return the speakers of the users' messages, normalised."""
+        return self._names(self._is_by_user)
+
+    def user_names_of(self, session_id: str | None) -> frozenset[str]:
+        """Return the speakers of the users' messages of a session, normalised; computed once for each session."""
+        names = self._names_by_session.get(session_id)
+        if names is None:
+            position = self.session_ids.index(session_id) if session_id in self.session_ids else -1
+            names = self._names(self._is_by_user & (self.sessions == position))
+            self._names_by_session[session_id] = names
+        return names
+
+    @cached_property
+    def _names_by_session(self) -> dict[str | None, frozenset[str]]:
+        return {}
+
+    @property
+    def _is_by_user(self) -> NDArray[np.bool_]:
+        return (self.roles == ROLES["user"]) & (self.raw == 1)
+
+    def _names(self, rows: NDArray[np.bool_]) -> frozenset[str]:
+        """Return the speakers of some episodes, normalised."""
+        positions = np.flatnonzero(np.bincount(self.speakers[rows]))
+        return frozenset(normalised(self.speaker_names[position]) for position in positions)
 
     @cached_property
     def session_run_starts(self) -> Ints:

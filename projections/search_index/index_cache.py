@@ -10,7 +10,7 @@ from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, empty_episode_arrays
 from recollect.projections.search_index.expired_turns import ExpiredTurns
-from recollect.projections.search_index.knowledge_index import KnowledgeIndex, StemCache, load_knowledge_index
+from recollect.projections.search_index.knowledge_index import KnowledgeIndex, load_knowledge_index
 from recollect.projections.search_index.postings import PostingLists, Postings
 
 #: Read models whose indexes are cached; the least recently used one is evicted first.
@@ -47,7 +47,6 @@ class IndexCache:
         self._indexes: BoundedCache[str, IndexSnapshot] = BoundedCache(
             _EPISODES_MAX, _episode_count, entries_max=_READ_MODELS_MAX
         )
-        self._stems = StemCache()
 
     def get(self, snapshot: Snapshot) -> IndexSnapshot:
         """Return the index of the read model behind `snapshot`, at the version of `snapshot`."""
@@ -57,9 +56,9 @@ class IndexCache:
         index = self._indexes.get(path)
         if index is None or index.episodes.last_removal_version < row.last_removal_version or not path:
             episodes = empty_episode_arrays(row.last_removal_version)
-            index = IndexSnapshot(episodes, self._new_postings(), ExpiredTurns(), KnowledgeIndex((), ()), 0)
+            index = IndexSnapshot(episodes, self._new_postings(), ExpiredTurns(), KnowledgeIndex(), 0)
         if index.knowledge_version != row.knowledge_version:
-            knowledge = load_knowledge_index(snapshot, self._stems)
+            knowledge = load_knowledge_index(snapshot, index.knowledge)
             index = index._replace(knowledge=knowledge, knowledge_version=row.knowledge_version)
         if index.episodes.through >= snapshot.version:
             result = index._replace(episodes=index.episodes.cut_at(snapshot.version))
@@ -71,6 +70,23 @@ class IndexCache:
             result = index = index._replace(episodes=index.episodes.extended(snapshot.episodes, snapshot.version))
         self._put(path, index)
         return result
+
+    def knowledge(self, snapshot: Snapshot) -> KnowledgeIndex:
+        """Return the knowledge of the read model behind `snapshot`, at its version.
+
+        A cached index is brought up to date, so that the next retrieval finds it so. Without one, which is a read model
+        that no retrieval has used lately, nothing is cached.
+        """
+        path = snapshot.file_identity
+        row = snapshot.state
+        index = self._indexes.get(path)
+        if index is None or index.episodes.last_removal_version < row.last_removal_version or not path:
+            return load_knowledge_index(snapshot, KnowledgeIndex())
+        if index.knowledge_version != row.knowledge_version:
+            knowledge = load_knowledge_index(snapshot, index.knowledge)
+            index = index._replace(knowledge=knowledge, knowledge_version=row.knowledge_version)
+            self._put(path, index)
+        return index.knowledge
 
     def size_bytes(self) -> dict[str, int]:
         """Return the memory of the cached indexes, by part; knowledge is not counted."""

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from recollect.projections.queries.entity_queries import DocumentRelation, NamedEntity
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.text.words import STOP_WORDS, WORD
 
 #: An entity by its id, a document by `document_node`, a name that is neither by `name_node`.
@@ -116,7 +116,7 @@ def name_node(name: str) -> Node:
 
 
 def build_graph(
-    items: Sequence[KnowledgeItem],
+    items: Sequence[tuple[KnowledgeItem, Sequence[str]]],
     entities: Sequence[NamedEntity],
     relations: Sequence[DocumentRelation],
     stem: Callable[[str], list[str]],
@@ -124,23 +124,25 @@ def build_graph(
     """Return the graph of knowledge items.
 
     Parameters:
+        items: each with its `object_words`.
         entities: the names of the entities that the items are about.
         relations: the relations of the documents.
         stem: returns the stems of a text, in order.
     """
     by_name: dict[str, Node] = {entity.name: entity.entity_id for entity in entities}
     first_words = {name.partition(" ")[0] for name in by_name}
-    documents = {item.document_id for item in items if item.document_id is not None}
+    documents = {item.document_id for item, _ in items if item.document_id is not None}
     edges = _Edges()
     rows: dict[Node, list[int]] = {}
     nodes_by_row: list[Sequence[Node]] = []
-    for row, item in enumerate(items):
+    for row, (item, object_words) in enumerate(items):
         nodes: list[Node] = list(item.entities)
         if item.document_id is not None:
             nodes.append(document_node(item.document_id))
         if item.kind == "fact":
-            named = _named_nodes(item.object, by_name, first_words)
-            nodes += [node for node in named if node not in nodes]
+            if not first_words.isdisjoint(object_words):
+                named = _nodes_named(object_words, by_name, first_words)
+                nodes += [node for node in named if node not in nodes]
             for node in nodes[1:]:
                 edges.add(nodes[0], node, item.confidence if item.confidence > CONFIDENCE_MIN else 0.0)
         elif item.kind == "relationship" and item.confidence > CONFIDENCE_MIN:
@@ -174,13 +176,17 @@ def build_graph(
     )
 
 
-def _named_nodes(text: str, by_name: Mapping[str, Node], first_words: Set[str]) -> list[Node]:
-    """Return the nodes whose names `text` contains as words, longest names first.
+def object_words(text: str) -> Sequence[str]:
+    """Return the words of an object that are searched for names."""
+    return WORD.findall(text.casefold())[:_OBJECT_WORDS_MAX]
+
+
+def _nodes_named(words: Sequence[str], by_name: Mapping[str, Node], first_words: Set[str]) -> list[Node]:
+    """Return the nodes whose names are in `words`, longest names first.
 
     Parameters:
         first_words: the first words of the names.
     """
-    words = WORD.findall(text.casefold())[:_OBJECT_WORDS_MAX]
     starts = [place for place, word in enumerate(words) if word in first_words]
     candidates = (
         " ".join(words[start : start + length])

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.projector.predicates import attribute_stems, canonical
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import ItemKey, KnowledgeItem, MadeItem
 from recollect.projections.queries.later_statements import LaterStatement
 from recollect.projections.queries.restriction_queries import HiddenMemories
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.search_index.episode_arrays import Ints
-from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, Node, build_graph
+from recollect.projections.search_index.knowledge_graph import KnowledgeGraph, Node, build_graph, object_words
 from recollect.projections.text.segments import search_segments
 from recollect.projections.text.words import distinct_words
 
@@ -37,19 +38,32 @@ _DIETARY = re.compile(
     r"never (?:eats|drinks)|avoids|co?eliac|diabet\w{0,3}|halal|kosher)\b",
     re.I,
 )
-#: Texts whose stems are cached: most texts of an index are unchanged when it is loaded again.
-_TEXTS_MAX = 50_000
 #: Groups of people who ask and must not be shown the same memories, whose parts of an index are cached.
 _ASKERS_MAX = 16
+
+
+class IndexedItem(NamedTuple):
+    """An item with what the index needs of its texts."""
+
+    item: KnowledgeItem
+    #: The stems of its text and how often the text has them.
+    terms: Mapping[str, int]
+    #: The stems of each of its titles: the names that a task at hand or a question has in common with it.
+    title_stems: Sequence[frozenset[str]]
+    #: sha256 of its text: the key of its vector in `vectors.db`.
+    digest: bytes
+    #: Whether it says what a person does not eat.
+    is_dietary: bool
+    #: Of a fact, the words that may name what it is about besides its subject.
+    object_words: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
 class KnowledgeIndex:
     """The valid knowledge of a read model at one version."""
 
-    items: Sequence[KnowledgeItem]
-    #: Stems of each item and how often its text has them.
-    terms: Sequence[Mapping[str, int]]
+    #: The items with the rows of the read model that they were made of.
+    indexed: Mapping[ItemKey, MadeItem[IndexedItem]] = field(default_factory=dict[ItemKey, MadeItem[IndexedItem]])
     #: Ids of the source events whose facts are no longer valid.
     outdated: frozenset[str] = frozenset()
     #: What ended or replaced what an event said, by the id of that event.
@@ -62,14 +76,31 @@ class KnowledgeIndex:
     episode_ratings: Mapping[int, float] = field(default_factory=dict[int, float])
     #: The entities and documents that the items are about.
     graph: KnowledgeGraph = field(default_factory=KnowledgeGraph)
-    #: The stems of each of an item's titles: the names that a task at hand or a question has in common with it.
-    title_stems: Sequence[Sequence[frozenset[str]]] = ()
+
+    @cached_property
+    def items(self) -> Sequence[KnowledgeItem]:
+        """Return the items, one a row."""
+        return [it.made.item for it in self.indexed.values()]
+
+    @cached_property
+    def terms(self) -> Sequence[Mapping[str, int]]:
+        """Return the stems of each item and how often its text has them."""
+        return [it.made.terms for it in self.indexed.values()]
+
+    @cached_property
+    def title_stems(self) -> Sequence[Sequence[frozenset[str]]]:
+        """Return the stems of each title of each item."""
+        return [it.made.title_stems for it in self.indexed.values()]
+
+    @cached_property
+    def digests(self) -> Sequence[bytes]:
+        """Return the digest of each item's text."""
+        return [it.made.digest for it in self.indexed.values()]
 
     @cached_property
     def dietary_rows(self) -> Ints:
         """Return the rows of the facts that say what a person does not eat, shape (rows,)."""
-        facts = ((row, item.line) for row, item in enumerate(self.items) if item.kind == "fact")
-        return np.array([row for row, line in facts if _DIETARY.search(line)], np.intp)
+        return np.flatnonzero([it.made.is_dietary for it in self.indexed.values()])
 
     @cached_property
     def standing(self) -> Sequence[KnowledgeItem]:
@@ -166,17 +197,13 @@ class KnowledgeIndex:
     def _kind_masks(self) -> dict[frozenset[str], NDArray[np.bool_]]:
         return {}
 
-    @cached_property
-    def digests(self) -> Sequence[bytes]:
-        """Return the sha256 of each item's text: the key of its vector in `vectors.db`."""
-        return [sha256(item.text.encode(errors="replace")).digest() for item in self.items]
-
     def without(self, hidden: HiddenMemories) -> KnowledgeIndex:
         """Return the index without hidden memories; the walks over the graph still pass them."""
         index = self._without.get(hidden)
         if index is None:
             kept = [row for row, item in enumerate(self.items) if not _is_hidden(item, hidden)]
             row_of = {row: place for place, row in enumerate(kept)}
+            indexed = [*self.indexed.items()]
             graph = replace(
                 self.graph,
                 rows={node: [row_of[row] for row in rows if row in row_of] for node, rows in self.graph.rows.items()},
@@ -184,9 +211,7 @@ class KnowledgeIndex:
             )
             index = replace(
                 self,
-                items=[self.items[row] for row in kept],
-                terms=[self.terms[row] for row in kept],
-                title_stems=[self.title_stems[row] for row in kept],
+                indexed=dict(indexed[row] for row in kept),
                 later={id: later for id, later in self.later.items() if later.source_event not in hidden.ids},
                 graph=graph,
             )
@@ -222,45 +247,41 @@ def _rows_by(keys_by_row: Iterable[Iterable[_Key]]) -> dict[_Key, list[int]]:
     return rows
 
 
-class StemCache:
-    """The stems of the texts stemmed last."""
+def load_knowledge_index(snapshot: Snapshot, last: KnowledgeIndex) -> KnowledgeIndex:
+    """Return the index of the valid knowledge of a read model.
 
-    def __init__(self) -> None:
-        self._stems: BoundedCache[str, Mapping[str, int]] = BoundedCache(_TEXTS_MAX)
-
-    def of(self, texts: Sequence[str], stem: Callable[[str], list[str]]) -> list[Mapping[str, int]]:
-        """Return the stems of each of `texts` with their frequencies.
-
-        Parameters:
-            stem: returns the stems of a text, in order.
-        """
-        stems = self._stems.get_all(texts)
-        new: dict[str, Mapping[str, int]] = {
-            text: Counter(stem(" ".join([text, *search_segments(text)]))) for text in texts if text not in stems
-        }
-        self._stems.put_all(new)
-        stems |= new
-        return [stems[text] for text in texts]
-
-
-def load_knowledge_index(snapshot: Snapshot, stems: StemCache) -> KnowledgeIndex:
-    """Return the index of the valid knowledge of a read model."""
+    Parameters:
+        last: an earlier index of the read model, or an empty one. What it has of an item whose row is the same is used
+            again.
+    """
     stem = snapshot.keywords.stemmer()
-    items = snapshot.knowledge.items()
+    indexed = snapshot.knowledge.made_items(last.indexed, lambda item: _indexed(item, stem))
+    names, relations = snapshot.entities.names_in_knowledge(), snapshot.entities.document_relations()
     return KnowledgeIndex(
-        items,
-        stems.of([item.text for item in items], stem),
+        indexed,
         snapshot.knowledge.outdated_sources(),
         snapshot.knowledge.later_statements(),
         np.array(snapshot.knowledge.outdated_versions(), np.int64),
         snapshot.knowledge.ratings(),
         snapshot.knowledge.episode_ratings(),
-        build_graph(items, snapshot.entities.names_in_knowledge(), snapshot.entities.document_relations(), stem),
-        [_title_stems(item, stems, stem) for item in items],
+        build_graph([(it.made.item, it.made.object_words) for it in indexed.values()], names, relations, stem),
     )
 
 
-def _title_stems(item: KnowledgeItem, stems: StemCache, stem: Callable[[str], list[str]]) -> Sequence[frozenset[str]]:
-    """Return the stems of each title of an item, without stop words."""
+def _indexed(item: KnowledgeItem, stem: Callable[[str], list[str]]) -> IndexedItem:
+    """Return an item with what the index needs of its texts."""
     titles = [" ".join(distinct_words(title.replace("_", " "))) for title in item.titles]
-    return [frozenset(terms) for terms in stems.of([title for title in titles if title], stem)]
+    is_fact = item.kind == "fact"
+    return IndexedItem(
+        item,
+        _stems(item.text, stem),
+        [frozenset(_stems(title, stem)) for title in titles if title],
+        sha256(item.text.encode(errors="replace")).digest(),
+        is_dietary=is_fact and _DIETARY.search(item.line) is not None,
+        object_words=object_words(item.object) if is_fact else (),
+    )
+
+
+def _stems(text: str, stem: Callable[[str], list[str]]) -> Mapping[str, int]:
+    """Return the stems of a text with their frequencies."""
+    return Counter(map(sys.intern, stem(" ".join([text, *search_segments(text)]))))

@@ -65,7 +65,8 @@ def _known(knowledge: KnowledgeIndex) -> list[object]:
     items = [item._replace(occurred_at_us=0) if item.kind == "entity" else item for item in knowledge.items]
     sources = [knowledge.outdated, knowledge.later, knowledge.outdated_versions.tolist()]
     names = [graph.names_with_stem, graph.name_words, graph.speakers, graph.hubs]
-    return [items, *sources, graph.edges, graph.rows, *names]
+    texts = [knowledge.terms, knowledge.title_stems, knowledge.digests, knowledge.dietary_rows.tolist()]
+    return [items, *sources, graph.edges, graph.rows, *names, *texts]
 
 
 @given(corpus=corpora(), data=st.data())
@@ -77,7 +78,9 @@ def test_what_is_known_after_any_messages_is_what_a_fresh_look_says(corpus: list
             if events:
                 memory.add(events)
             with memory.models.reading("a") as snapshot:
-                assert _known(kept.get(snapshot).knowledge) == _known(IndexCache().get(snapshot).knowledge)
+                fresh = _known(IndexCache().get(snapshot).knowledge)
+                assert _known(kept.knowledge(snapshot)) == fresh
+                assert _known(kept.get(snapshot).knowledge) == fresh
 
 
 @given(steps=_steps, tail_events=st.sampled_from([1, 500]), entries=st.sampled_from([5, 4_000_000]))

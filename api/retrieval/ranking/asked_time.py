@@ -22,7 +22,7 @@ from recollect.api.retrieval.understanding.query import TimeRange
 from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.events.envelope import DAY_US, datetime_of, microseconds
 from recollect.projections.queries.date_queries import DateQueries
-from recollect.projections.queries.knowledge_queries import KnowledgeItem
+from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.text.date_bounds import are_ends, has_both_ends, is_first_day, is_last_day
