@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import islice, repeat
 
-from recollect.events.intake.secret_formats import Secret
+from recollect.events.intake.secret_formats import Secret, matches_at
 
 #: The probability from which a number is a code: see the model card.
 CODE_MIN = 0.6
@@ -27,6 +27,9 @@ _NUMBER = re.compile(
     r"|\d{2}(?:[ -]\d{2}){2,3}|(?:(?!R\d)[A-Za-z]{1,6}-?)?\d{3,8}[A-Za-z]{0,2}|\d{1,4}[A-Za-z]\d{1,4})[*#]?"
     r"(?![\w€$£%@*#]|[.,:/-]\d| \d)"
 )
+#: The first digit of a number, and the letters and signs that a code may have before it.
+_DIGIT = re.compile(r"\d(?<!\d\d)")
+_BEFORE_DIGIT_MAX = 8
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]|\n")
 #: Characters on each side of a number whose words are read, words next to it whose order counts, and those near it.
 _AROUND_CHARS = 120
@@ -46,7 +49,13 @@ def code_numbers(text: str) -> Iterator[Secret]:
 
 def possible_codes(text: str) -> Iterator[re.Match[str]]:
     """Yield what may be a code, up to a number."""
-    return islice(_NUMBER.finditer(text), _NUMBERS_MAX)
+    # The pattern is tried only before digits: a fifth of the time of a search of the whole text.
+    starts = (
+        start
+        for digit in _DIGIT.finditer(text)
+        for start in range(max(0, digit.start() - _BEFORE_DIGIT_MAX), digit.start() + 1)
+    )
+    return islice(matches_at(_NUMBER, text, starts), _NUMBERS_MAX)
 
 
 def probability(inputs: Iterable[str], weights: Mapping[str, float]) -> float:

@@ -93,7 +93,7 @@ def may_have_format(text: str) -> bool:
     if "://" in text or "PRIVATE KEY" in text:
         return True
     encoded = text.encode(errors="replace")
-    if _RUN in encoded.translate(_RUN_LETTERS):
+    if _has_long_run(encoded):
         return True
     if not text.isascii():
         # Other scripts have digits of their own.
@@ -105,7 +105,7 @@ def may_have_format(text: str) -> bool:
 
 def secrets_by_format(text: str) -> Iterator[Secret]:
     """Yield the secrets of `text` that their form gives away: a prefix, a check digit, a frame."""
-    if _LONG_RUN.search(text) is not None:
+    if _has_long_run(text.encode(errors="replace")):
         yield from _keys(text)
     if "eyJ" in text:
         yield from (Secret(*match.span(), "token") for match in _TOKEN.finditer(text))
@@ -124,6 +124,11 @@ def secrets_by_format(text: str) -> Iterator[Secret]:
         if _CARD_NUMBER.fullmatch(digits) and len(set(digits)) > 1 and luhn.is_valid(digits):
             yield Secret(*match.span(), "card")
     yield from _accounts(text, [start - _COUNTRY_LETTERS for start, _ in runs if start >= _COUNTRY_LETTERS])
+
+
+def _has_long_run(encoded: bytes) -> bool:
+    """Return whether a text has what every key has."""
+    return _RUN in encoded.translate(_RUN_LETTERS)
 
 
 def lines_with_formats(lines: str) -> set[int]:

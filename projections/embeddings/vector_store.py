@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence, Set
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import count
@@ -136,6 +136,8 @@ class VectorStore:
         self._ahead = (0, 0)
         #: Generation of caches over this file: another number whenever episodes may have other vectors.
         self.cache_generation = next(_cache_generations)
+        #: Digests of the texts of the knowledge that was embedded last.
+        self.knowledge: Set[bytes] = frozenset()
         self._log_checked = False
         with storage_errors(path):
             number = migrate(self._connection)

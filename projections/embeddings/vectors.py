@@ -266,11 +266,13 @@ class Vectors:
             knowledge_version = snapshot.state.knowledge_version if snapshot.version else 0
             if self._knowledge_versions.get(namespace, 0) < knowledge_version:
                 knowledge = self._indexes.knowledge(snapshot)
-                stretches = list(zip(knowledge.digests, (Stretch(item.text) for item in knowledge.items), strict=True))
+                texts = zip(knowledge.digests, knowledge.items, strict=True)
                 with self._using(namespace, snapshot) as store:
-                    for start in range(0, len(stretches), BATCH_EPISODES):
-                        batch = dict(stretches[start : start + BATCH_EPISODES])
+                    new = [(digest, Stretch(item.text)) for digest, item in texts if digest not in store.knowledge]
+                    for start in range(0, len(new), BATCH_EPISODES):
+                        batch = dict(new[start : start + BATCH_EPISODES])
                         self._embed_missing(namespace, store, batch, erasure_version)
+                    store.knowledge = frozenset(knowledge.digests)
                 self._knowledge_versions[namespace] = knowledge_version
 
     def remove_other_models(self, namespace: str, keep: Collection[str]) -> None:

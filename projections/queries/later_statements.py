@@ -12,30 +12,31 @@ from typing import Any, NamedTuple
 import apsw
 import orjson
 
-from recollect.projections.queries.records import fetch_dicts
+from recollect.projections.queries.records import fetch_dicts, json_list
 from recollect.projections.text.statement_lines import fact_line
 
-#: The statuses of what holds no more.
-_CLOSED = frozenset(("superseded", "ended"))
 #: Replacements that are followed from a statement to the newest one.
 _STEPS_MAX = 20
 
-# The facts that hold or did, with what replaced them. A fact that was merged into an equal one has no end of validity.
+# The facts of a condition, with what replaced them. A fact that was merged into an equal one has no end of validity.
 _FACTS = """
 SELECT id, status, superseded_by, valid_until_us IS NOT NULL AS is_closed, source_events, object AS about,
     created_at_us, subject, predicate, object
-FROM current_facts WHERE status IN ('active', 'stale', 'superseded', 'ended') ORDER BY key
+FROM current_facts WHERE {condition} ORDER BY key
 """
 _PREFERENCES = """
 SELECT id, status, superseded_by, valid_until_us IS NOT NULL AS is_closed, source_events, name || ' ' || value AS about,
     created_at_us
-FROM preferences WHERE status IN ('active', 'stale', 'superseded', 'ended') ORDER BY key
+FROM preferences WHERE {condition} ORDER BY key
 """
 _RELATIONSHIPS = """
-SELECT r.id, r.status, superseded_by, 1 AS is_closed, source_events, target.name AS about, created_at_us
-FROM relationships AS r JOIN entities AS target ON target.id = target_id
-WHERE status IN ('active', 'stale', 'superseded', 'ended') ORDER BY r.key
+SELECT r.id AS id, r.status, superseded_by, 1 AS is_closed, source_events, target.name AS about, created_at_us
+FROM (SELECT * FROM relationships WHERE {condition}) AS r JOIN entities AS target ON target.id = target_id
+ORDER BY r.key
 """
+# What holds no more, and what has taken its place, which may hold: most memories are neither.
+_CLOSED = "status IN ('superseded', 'ended')"
+_NAMED = "status IN ('active', 'stale') AND id IN (SELECT value FROM json_each(?))"
 # The newest ending of each fact and preference that ended, and the ending of each relationship.
 _ENDINGS = """
 WITH ended (id, value, until_us) AS (
@@ -108,9 +109,12 @@ def later_statements(connection: apsw.Connection) -> dict[str, LaterStatement]:
     }
     later = _doubts(connection)
     for query in (_FACTS, _PREFERENCES, _RELATIONSHIPS):
-        rows = {row["id"]: row for row in fetch_dicts(connection, query)}
-        for row in rows.values():
-            statement = _newest(row, rows, endings) if row["status"] in _CLOSED else None
+        closed = {row["id"]: row for row in fetch_dicts(connection, query.format(condition=_CLOSED))}
+        following = json_list({row["superseded_by"] for row in closed.values() if row["superseded_by"]} - closed.keys())
+        holding = fetch_dicts(connection, query.format(condition=_NAMED), (following,)) if closed else ()
+        rows = closed | {row["id"]: row for row in holding}
+        for row in closed.values():
+            statement = _newest(row, rows, endings)
             if statement is None:
                 continue
             for source in orjson.loads(row["source_events"]):

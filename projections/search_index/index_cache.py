@@ -84,6 +84,7 @@ class IndexCache:
             return load_knowledge_index(snapshot, KnowledgeIndex())
         if index.knowledge_version != row.knowledge_version:
             knowledge = load_knowledge_index(snapshot, index.knowledge)
+            knowledge.prepare()
             index = index._replace(knowledge=knowledge, knowledge_version=row.knowledge_version)
             self._put(path, index)
         return index.knowledge

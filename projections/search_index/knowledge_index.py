@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -76,6 +75,11 @@ class KnowledgeIndex:
     episode_ratings: Mapping[int, float] = field(default_factory=dict[int, float])
     #: The entities and documents that the items are about.
     graph: KnowledgeGraph = field(default_factory=KnowledgeGraph)
+
+    def prepare(self) -> None:
+        """Compute what nearly every query needs, which takes half as long as to load the index."""
+        for part in (self.terms, self.title_stems, self.rows_with_term, self.rows_by_title_stem, self.attributes):
+            len(part)
 
     @cached_property
     def items(self) -> Sequence[KnowledgeItem]:
@@ -284,4 +288,8 @@ def _indexed(item: KnowledgeItem, stem: Callable[[str], list[str]]) -> IndexedIt
 
 def _stems(text: str, stem: Callable[[str], list[str]]) -> Mapping[str, int]:
     """Return the stems of a text with their frequencies."""
-    return Counter(map(sys.intern, stem(" ".join([text, *search_segments(text)]))))
+    # A `Counter` takes four times as long to make of so few.
+    counts: dict[str, int] = {}
+    for part in map(sys.intern, stem(" ".join([text, *search_segments(text)]))):
+        counts[part] = counts.get(part, 0) + 1
+    return counts
