@@ -103,8 +103,8 @@ class KnowledgeSearch:
 
     def __init__(self, background: ScoreBackground) -> None:
         self._matrices: WeakKeyDictionary[KnowledgeIndex, tuple[str, Vector]] = WeakKeyDictionary()
-        #: The vectors of the latest items by digest of their text, for each (model fingerprint, namespace).
-        self._vectors_by_namespace: BoundedCache[tuple[str, str], dict[bytes, Vector]] = BoundedCache(_NAMESPACES_MAX)
+        #: The rows of the latest items by digest of their text, and their vectors, for each (model, namespace).
+        self._latest: BoundedCache[tuple[str, str], tuple[dict[bytes, int], Vector]] = BoundedCache(_NAMESPACES_MAX)
         self._background = background
 
     def search(
@@ -185,25 +185,31 @@ class KnowledgeSearch:
         fingerprint = context.vectors.embedder.fingerprint
         cached = self._matrices.get(knowledge)
         if cached is None or cached[0] != fingerprint or np.isnan(cached[1][:, 0]).any():
-            vectors = self._item_vectors(context, knowledge, fingerprint)
-            missing = np.full(len(embedding), np.nan, np.float32)
-            cached = fingerprint, np.stack([vectors.get(digest, missing) for digest in knowledge.digests])
+            cached = fingerprint, self._item_vectors(context, knowledge, fingerprint, len(embedding))
             self._matrices[knowledge] = cached
         return product(cached[1], embedding)
 
-    def _item_vectors(self, context: SearchContext, knowledge: KnowledgeIndex, fingerprint: str) -> dict[bytes, Vector]:
-        """Return the vectors of the items by digest of their text; only those of new items are read."""
-        vectors = self._vectors_by_namespace.get((fingerprint, context.namespace)) or {}
-        uncached = [digest for digest in knowledge.digests if digest not in vectors]
+    def _item_vectors(
+        self, context: SearchContext, knowledge: KnowledgeIndex, fingerprint: str, dimensions: int
+    ) -> Vector:
+        """Return the vectors of the items, shape (items, dimensions), NaN for one without; only new ones are read."""
+        # The last row, which stands for those that are not there, has no vector.
+        rows, latest = self._latest.get((fingerprint, context.namespace)) or (
+            {},
+            np.full((1, dimensions), np.nan, np.float32),
+        )
+        vectors = latest[[rows.get(digest, -1) for digest in (*knowledge.digests, b"")]]
+        missing = [(row, knowledge.digests[row]) for row in np.flatnonzero(np.isnan(vectors[:-1, 0])).tolist()]
         try:
-            loaded = context.vectors.cached_texts(context.namespace, context.snapshot, uncached)
+            read = context.vectors.cached_texts(context.namespace, context.snapshot, [digest for _, digest in missing])
         except Exception as error:
             raise VectorsNotComparable(f"{type(error).__name__}: {error}") from error
-        vectors = {digest: vectors[digest] for digest in knowledge.digests if digest in vectors} | {
-            digest: vector for digest, vector in zip(uncached, loaded, strict=True) if vector is not None
-        }
-        self._vectors_by_namespace.put((fingerprint, context.namespace), vectors)
-        return vectors
+        for row, digest in missing:
+            if digest in read:
+                vectors[row] = read[digest]
+        rows = {digest: row for row, digest in enumerate(knowledge.digests)}
+        self._latest.put((fingerprint, context.namespace), (rows, vectors))
+        return vectors[:-1]
 
 
 def profile_items(knowledge: KnowledgeIndex, asked_at_us: int) -> list[KnowledgeItem]:

@@ -19,7 +19,7 @@ from recollect.events.errors import ErasedMeanwhile
 from recollect.events.storage.database import connect, storage_errors
 from recollect.events.storage.heap import trim_heap
 from recollect.projections.embeddings.passages import Passage
-from recollect.projections.embeddings.stored_vectors import packed, restored, restored_matrix
+from recollect.projections.embeddings.stored_vectors import SCALE_BYTES, packed, restored, restored_matrix
 from recollect.projections.embeddings.token_codes import StoredCodes, Vector
 from recollect.projections.embeddings.vector_file import StoredArrays, VectorFile, due_rows
 from recollect.projections.embeddings.vector_index import VectorIndex
@@ -65,6 +65,9 @@ SELECT model, ?, 'turn', ?, key FROM vectors WHERE model = ? AND digest = ?
 _NEWEST = "SELECT max(version) FROM embeddings WHERE model = ?"
 _HAS_VECTOR = "SELECT 1 FROM vectors WHERE model = ?1 AND digest = unhex(value)"
 _HAS_CODES = "SELECT 1 FROM vectors JOIN token_codes ON vector_key = key WHERE model = ?1 AND digest = unhex(value)"
+_TEXT_VECTORS = """
+SELECT digest, vector FROM json_each(?2) CROSS JOIN vectors ON model = ?1 AND digest = unhex(value)
+"""
 _MISSING = "SELECT unhex(value) FROM json_each(?2) WHERE NOT EXISTS (%s)"
 
 # The checkpoint never decreases: another process that embeds the same namespace may be ahead.
@@ -174,8 +177,7 @@ class VectorStore:
     def missing(self, digests: Iterable[bytes], *, with_codes: bool) -> set[bytes]:
         """Return the `digests` without a vector, or without codes where codes are required."""
         statement = _MISSING % (_HAS_CODES if with_codes else _HAS_VECTOR)
-        digests_json = orjson.dumps([digest.hex() for digest in digests]).decode()
-        return {digest for (digest,) in self._connection.execute(statement, (self._model, digests_json))}
+        return {digest for (digest,) in self._connection.execute(statement, (self._model, _hex_list(digests)))}
 
     def save(
         self,
@@ -271,11 +273,11 @@ class VectorStore:
         statement = _EMBEDDED_AMONG % _placeholders(versions)
         return {version for (version,) in self._connection.execute(statement, (self._model, *versions))}
 
-    def text_vector(self, digest: bytes) -> Vector | None:
-        """Return the vector of the text with this sha256; None when it has none."""
-        statement = "SELECT vector FROM vectors WHERE model = ? AND digest = ?"
-        row: tuple[Any, ...] | None = self._connection.execute(statement, (self._model, digest)).fetchone()
-        return None if row is None else restored(row[0])
+    def text_vectors(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:
+        """Return the vectors of the texts with these sha256, without those that have none."""
+        rows: list[Any] = self._connection.execute(_TEXT_VECTORS, (self._model, _hex_list(digests))).fetchall()
+        vectors = restored_matrix((vector for _, vector in rows), len(rows[0][1]) - SCALE_BYTES) if rows else ()
+        return {digest: vector for (digest, _), vector in zip(rows, vectors, strict=True)}
 
     def turn_vectors(self, versions: Iterable[int]) -> dict[int, Vector]:
         """Return the vectors of these episodes by version; of a long one that of its first chunk.
@@ -427,6 +429,11 @@ class VectorStore:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
+
+
+def _hex_list(digests: Iterable[bytes]) -> str:
+    """Return digests for `json_each`, which `unhex` makes digests again."""
+    return orjson.dumps([digest.hex() for digest in digests]).decode()
 
 
 def _placeholders(values: Sequence[int]) -> str:

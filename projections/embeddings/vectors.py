@@ -231,10 +231,9 @@ class Vectors:
         with self._using(namespace, snapshot) as store:
             self._embed_missing(namespace, store, stretches, erasure_version)
             with store.lock:
-                vectors_or_none = [store.text_vector(Stretch(text).digest) for text in texts]
-        stored_vectors = [vector for vector in vectors_or_none if vector is not None]
+                vectors = store.text_vectors(stretches)
         # Fewer when another process has removed this model's vectors meanwhile.
-        return np.stack(stored_vectors) if len(stored_vectors) == len(texts) else None
+        return np.stack([vectors[Stretch(text).digest] for text in texts]) if len(vectors) == len(stretches) else None
 
     def _embed_missing(
         self, namespace: str, store: VectorStore, stretches: Stretches, erasure_version: int | None
@@ -248,16 +247,16 @@ class Vectors:
             with store.lock:
                 store.save_texts(new)
 
-    def cached_texts(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> list[Vector | None]:
-        """Return the stored vectors of texts; None for a text without one. The model must be ready.
+    def cached_texts(self, namespace: str, snapshot: Snapshot, digests: Sequence[bytes]) -> dict[bytes, Vector]:
+        """Return the stored vectors of texts by their digests, without those that have none. The model must be ready.
 
         Parameters:
             digests: sha256 of each text.
         """
         if not self._path(namespace).exists():
-            return [None] * len(digests)
+            return {}
         with self._using(namespace, snapshot) as store, store.lock:
-            return [store.text_vector(digest) for digest in digests]
+            return store.text_vectors(digests)
 
     def _embed_knowledge(self, namespace: str) -> None:
         """Embed the texts of the knowledge items that have no vectors yet."""

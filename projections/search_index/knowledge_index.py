@@ -78,7 +78,9 @@ class KnowledgeIndex:
 
     def prepare(self) -> None:
         """Compute what nearly every query needs, which takes half as long as to load the index."""
-        for part in (self.terms, self.title_stems, self.rows_with_term, self.rows_by_title_stem, self.attributes):
+        texts = self.terms, self.title_stems, self.digests, self.rows_with_term, self.rows_by_title_stem
+        columns = self.confidences, self.is_stale, self.has_entities, self.valid_until_us, self.dietary_rows
+        for part in (*texts, *columns, self.rows_by_subject, self.attributes):
             len(part)
 
     @cached_property
@@ -139,7 +141,7 @@ class KnowledgeIndex:
         """Return the mask of the items of `kinds`, shape (items,); computed once, so it must not be changed."""
         mask = self._kind_masks.get(kinds)
         if mask is None:
-            mask = np.fromiter((item.kind in kinds for item in self.items), np.bool_, len(self.items))
+            mask = np.isin(self._kinds, [*kinds])
             self._kind_masks[kinds] = mask
         return mask
 
@@ -196,6 +198,10 @@ class KnowledgeIndex:
         if not self.ratings:
             return {}
         return {row: rating for row, item in enumerate(self.items) if (rating := self.ratings.get(item.id, 0.0))}
+
+    @cached_property
+    def _kinds(self) -> NDArray[np.str_]:
+        return np.array([item.kind for item in self.items], np.str_)
 
     @cached_property
     def _kind_masks(self) -> dict[frozenset[str], NDArray[np.bool_]]:
