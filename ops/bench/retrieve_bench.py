@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -34,12 +34,15 @@ from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.search_index.index_cache import IndexCache
 
 RECORDS = (1_000, 10_000, 50_000, 200_000)
 QUERIES = 200
 CALLERS = (1, 4, 16)
 #: Appends that are each followed by a retrieval.
 APPENDS = 40
+#: Records for each fact, as the default extraction finds them in LoCoMo and RealMem.
+RECORDS_OF_FACT = 10
 #: No search is cut short here, however slow the machine is.
 _BUDGET_MS = 120_000.0
 #: The floor's scan wakes OpenBLAS's threads, which wait in a busy loop afterwards, 25 to 100 ms: not within our time.
@@ -76,12 +79,22 @@ def build(home: Path, records: int, embedder: QuickEmbedder) -> None:
     with closing(SqliteLog(home / "log.db")) as log:
         for batch in in_batches(texts.varied(records)):
             log.append("a", drafts(batch))
+        for batch in in_batches(_facts(records // RECORDS_OF_FACT)):
+            log.append("a", drafts(batch))
         models = ReadModels(home, log)
         models.replay("a")
         vectors = Vectors(home, models, embedder)
         vectors.embed_new("a")
         vectors.close()
         models.close()
+
+
+def _facts(count: int, label: str = "b") -> Iterator[dict[str, Any]]:
+    """Yield facts of fifty people, each with words of a message."""
+    for number, event in enumerate(texts.varied(count)):
+        thing = " ".join(event["payload"]["text"].split()[:4])
+        payload = {"subject": f"Person {number % 50}", "predicate": "likes", "object": f"{thing} {label}{number}"}
+        yield {"type": "fact.stated", "id": f"fact-{label}{number}", "payload": payload}
 
 
 def questions(label: str) -> list[str]:
@@ -121,7 +134,10 @@ def measure(home: Path) -> None:
         print(f"{'':>10}mapped bytes a record, of files, which the system can drop {mapped / records:,.0f}")
         rates = "   ".join(f"{callers}: {_rate(parts, callers):.0f}" for callers in CALLERS)
         print(f"{'':>10}retrievals/s by callers   {rates}")
-        print(f"{'':>10}after one append   {_spread(_appending(parts))}", flush=True)
+        print(f"{'':>10}after one append   {_spread(_appending(parts))}")
+        background, turns = _with_new_facts(parts)
+        print(f"{'':>10}a turn after a new fact   {_spread(turns)}   the background before it   {_spread(background)}")
+        sys.stdout.flush()
 
 
 def measure_first(home: Path) -> None:
@@ -151,8 +167,9 @@ def _parts(home: Path, embedder: QuickEmbedder) -> Generator[Parts]:
     log = SqliteLog(home / "log.db")
     models = ReadModels(home, log)
     history = History(home, log, models)
-    vectors = Vectors(home, models, embedder)
-    retriever = Retriever(models, history, lambda: vectors, budget_ms=_BUDGET_MS)
+    indexes = IndexCache()
+    vectors = Vectors(home, models, embedder, indexes=indexes)
+    retriever = Retriever(models, history, lambda: vectors, budget_ms=_BUDGET_MS, indexes=indexes)
     yield Parts(log, models, vectors, retriever)
     retriever.close()
     history.close()
@@ -234,6 +251,22 @@ def _appending(parts: Parts) -> list[float]:
         found.append(_retrieve_ms(parts, question, {}, whole=False))
         parts.vectors.embed_new("a")
     return found
+
+
+def _with_new_facts(parts: Parts) -> tuple[list[float], list[float]]:
+    """Return the times of the background after a new fact, and of the next turn of the conversation."""
+    background: list[float] = []
+    turns: list[float] = []
+    for fact, question in zip(_facts(APPENDS, "n"), questions("t"), strict=False):
+        parts.log.append("a", drafts([fact]))
+        started = time.perf_counter()
+        parts.models.catch_up("a")
+        parts.vectors.embed_new("a")
+        asked = time.perf_counter()
+        parts.retriever.retrieve("a", RetrieveRequest(query=question, mode="passive", session_id="live"))
+        background.append((asked - started) * 1_000)
+        turns.append((time.perf_counter() - asked) * 1_000)
+    return background, turns
 
 
 def _spread(took_ms: list[float]) -> str:
