@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from recollect.jobs.extraction.clause_features import clause_features
 from recollect.jobs.extraction.clauses import Clause, clauses
+from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.stretches import TokenEmbedding
 
 Vector = NDArray[np.float32]
@@ -85,7 +86,7 @@ class ReaderWeights:
         ]
         scores = np.stack(sums) * self.scale + self.bias
         if vectors is not None and self.vectors is not None:
-            scores = scores + np.array(vectors) @ self.vectors
+            scores = scores + product(np.array(vectors), self.vectors)
         # All heads of all clauses at once: numpy takes longer to be called than to compute so few numbers.
         odds = np.exp(scores - np.repeat(np.maximum.reduceat(scores, _STARTS, axis=1), _SIZES, axis=1))
         shares: list[list[float]] = (odds / np.repeat(np.add.reduceat(odds, _STARTS, axis=1), _SIZES, axis=1)).tolist()

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from recollect.jobs.extraction.change_features import stems_of, tokens
 from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, run_hashes, word_features, words_of
 from recollect.projections.embeddings.embedder import Embedder
+from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.reading_encoder import Embed, ReadPairs, pair_reader
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.projection_settings import FORGETTING_MODEL
@@ -118,7 +119,7 @@ class Model:
         rows = [self._table[word_rows(text, self._places)] for text in (request, *said)]
         by_words = self._networks["words"].scores(rows[0], rows[1:], features)
         embedded = encoders.embed([request, *said])
-        rows = [np.concatenate((it.vector[None], it.tokens))[:TOKENS_MAX] @ self._basis for it in embedded]
+        rows = [product(np.concatenate((it.vector[None], it.tokens))[:TOKENS_MAX], self._basis) for it in embedded]
         by_vectors = self._networks["vectors"].scores(rows[0], rows[1:], features)
         near = np.array([it.vector @ embedded[0].vector for it in embedded[1:]], np.float32)
         compared = np.asarray(_WORDS_SHARE * by_words + (1 - _WORDS_SHARE) * by_vectors, np.float32)

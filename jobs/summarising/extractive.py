@@ -139,7 +139,7 @@ def _rows(turns: Sequence[EpisodeRow], vectors: Sequence[Vector | None]) -> Vect
 def _scores(turns: Sequence[EpisodeRow], sentences: Sequence[_Sentence], rows: Vector, content_weight: float) -> Vector:
     """Return the score of each sentence: its content; and its turn's speaker, importance, similarity to the centre."""
     centre = rows.mean(axis=0)
-    centrality = rows @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
+    centrality = product(rows, centre / max(float(np.linalg.norm(centre)), 1e-9))
     return np.array(
         [
             _CENTRALITY_WEIGHT * centrality[sentence.turn]

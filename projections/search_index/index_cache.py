@@ -44,12 +44,32 @@ class IndexCache:
     def __init__(self, *, read_versions: int = READ_VERSIONS, new_postings: Callable[[], Postings] = Postings) -> None:
         self._read_versions = read_versions
         self._new_postings = new_postings
+        #: Whether this process answers queries.
+        self.has_queries = False
         self._indexes: BoundedCache[str, IndexSnapshot] = BoundedCache(
             _EPISODES_MAX, _episode_count, entries_max=_READ_MODELS_MAX
         )
 
     def get(self, snapshot: Snapshot) -> IndexSnapshot:
         """Return the index of the read model behind `snapshot`, at the version of `snapshot`."""
+        self.has_queries = True
+        return self._current(snapshot)
+
+    def knowledge(self, snapshot: Snapshot) -> KnowledgeIndex:
+        """Return the knowledge of the read model behind `snapshot`, at its version, for work in the background.
+
+        In a process that answers queries the index is brought up to date, so that the next query finds it so. It is
+        added when there is room, and never in place of another one.
+        """
+        has_room = self.has_queries and len(self._indexes) < _READ_MODELS_MAX
+        if not has_room and self._indexes.get(snapshot.file_identity) is None:
+            return load_knowledge_index(snapshot, KnowledgeIndex())
+        knowledge = self._current(snapshot).knowledge
+        knowledge.prepare()
+        return knowledge
+
+    def _current(self, snapshot: Snapshot) -> IndexSnapshot:
+        """Return the index at the version of `snapshot`, which is cached."""
         # Every generation and every read model of the past is a file of its own; a model in memory has none.
         path = snapshot.file_identity
         row = snapshot.state
@@ -70,24 +90,6 @@ class IndexCache:
             result = index = index._replace(episodes=index.episodes.extended(snapshot.episodes, snapshot.version))
         self._put(path, index)
         return result
-
-    def knowledge(self, snapshot: Snapshot) -> KnowledgeIndex:
-        """Return the knowledge of the read model behind `snapshot`, at its version.
-
-        A cached index is brought up to date, so that the next retrieval finds it so. Without one, which is a read model
-        that no retrieval has used lately, nothing is cached.
-        """
-        path = snapshot.file_identity
-        row = snapshot.state
-        index = self._indexes.get(path)
-        if index is None or index.episodes.last_removal_version < row.last_removal_version or not path:
-            return load_knowledge_index(snapshot, KnowledgeIndex())
-        if index.knowledge_version != row.knowledge_version:
-            knowledge = load_knowledge_index(snapshot, index.knowledge)
-            knowledge.prepare()
-            index = index._replace(knowledge=knowledge, knowledge_version=row.knowledge_version)
-            self._put(path, index)
-        return index.knowledge
 
     def size_bytes(self) -> dict[str, int]:
         """Return the memory of the cached indexes, by part; knowledge is not counted."""

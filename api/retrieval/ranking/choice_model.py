@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recollect.api.retrieval.ranking.choice_inputs import ChoiceInputs
+from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.token_codes import Vector
 
 _HEADS = 4
@@ -71,7 +72,7 @@ def chances(inputs: ChoiceInputs, weights: Weights | None = None) -> Chances:
 def _compared(w: Weights, name: str, hidden: Vector) -> Vector:
     """Return the candidates after they attended to each other: a layer of a transformer with the norm first."""
     normed = _normalised(w, f"{name}.norm1", hidden)
-    joined = normed @ w[f"{name}.self_attn.in_proj_weight"] + w[f"{name}.self_attn.in_proj_bias"]
+    joined = product(normed, w[f"{name}.self_attn.in_proj_weight"]) + w[f"{name}.self_attn.in_proj_bias"]
     queries, keys, values = (_heads(part) for part in np.split(joined, 3, axis=2))
     shares = _softmax(queries @ keys.transpose(0, 1, 3, 2) / np.sqrt(np.float32(queries.shape[-1])))
     read = (shares @ values).transpose(0, 2, 1, 3).reshape(hidden.shape)
@@ -96,7 +97,7 @@ def _heads(values: Vector) -> Vector:
 
 
 def _linear(w: Weights, name: str, values: Vector) -> Vector:
-    return values @ w[f"{name}.weight"] + w[f"{name}.bias"]
+    return product(values, w[f"{name}.weight"]) + w[f"{name}.bias"]
 
 
 def _normalised(w: Weights, name: str, values: Vector) -> Vector:
