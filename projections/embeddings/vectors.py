@@ -272,7 +272,7 @@ class Vectors:
                         batch = dict(new[start : start + BATCH_EPISODES])
                         self._embed_missing(namespace, store, batch, erasure_version)
                     store.knowledge = frozenset(knowledge.digests)
-                if self._indexes.has_queries:
+                if self._indexes.holds(snapshot):
                     # The next query finds its vectors in memory.
                     self.index(namespace, snapshot)
                 self._knowledge_versions[namespace] = knowledge_version

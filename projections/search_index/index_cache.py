@@ -45,14 +45,14 @@ class IndexCache:
         self._read_versions = read_versions
         self._new_postings = new_postings
         #: Whether this process answers queries.
-        self.has_queries = False
+        self._has_queries = False
         self._indexes: BoundedCache[str, IndexSnapshot] = BoundedCache(
             _EPISODES_MAX, _episode_count, entries_max=_READ_MODELS_MAX
         )
 
     def get(self, snapshot: Snapshot) -> IndexSnapshot:
         """Return the index of the read model behind `snapshot`, at the version of `snapshot`."""
-        self.has_queries = True
+        self._has_queries = True
         return self._current(snapshot)
 
     def knowledge(self, snapshot: Snapshot) -> KnowledgeIndex:
@@ -61,12 +61,16 @@ class IndexCache:
         In a process that answers queries the index is brought up to date, so that the next query finds it so. It is
         added when there is room, and never in place of another one.
         """
-        has_room = self.has_queries and len(self._indexes) < _READ_MODELS_MAX
-        if not has_room and self._indexes.get(snapshot.file_identity) is None:
+        has_room = self._has_queries and len(self._indexes) < _READ_MODELS_MAX
+        if not has_room and not self.holds(snapshot):
             return load_knowledge_index(snapshot, KnowledgeIndex())
         knowledge = self._current(snapshot).knowledge
         knowledge.prepare()
         return knowledge
+
+    def holds(self, snapshot: Snapshot) -> bool:
+        """Return whether an index of the read model behind `snapshot` is cached."""
+        return self._indexes.get(snapshot.file_identity) is not None
 
     def _current(self, snapshot: Snapshot) -> IndexSnapshot:
         """Return the index at the version of `snapshot`, which is cached."""

@@ -83,6 +83,26 @@ def test_what_is_known_after_any_messages_is_what_a_fresh_look_says(corpus: list
                 assert _known(kept.get(snapshot).knowledge) == fresh
 
 
+def test_the_background_brings_the_index_up_to_date_where_queries_are_answered(
+    log: SqliteLog, models: ReadModels
+) -> None:
+    kept = IndexCache()
+    log.append("a", drafts([message("I like tea.")]))
+    models.catch_up("a")
+    with models.reading("a") as snapshot:
+        kept.knowledge(snapshot)
+        assert not kept.holds(snapshot)
+        kept.get(snapshot)
+        assert kept.holds(snapshot)
+    fact = {"subject": "Ann", "predicate": "likes", "object": "coffee"}
+    log.append("a", drafts([{"type": "fact.stated", "payload": fact}]))
+    models.catch_up("a")
+    with models.reading("a") as snapshot:
+        knowledge = kept.knowledge(snapshot)
+        assert [item.object for item in knowledge.items] == ["coffee"]
+        assert kept.get(snapshot).knowledge is knowledge
+
+
 @given(steps=_steps, tail_events=st.sampled_from([1, 500]), entries=st.sampled_from([5, 4_000_000]))
 def test_what_is_kept_in_memory_says_what_a_fresh_look_says(steps: list[Step], tail_events: int, entries: int) -> None:
     with TemporaryDirectory() as folder:
