@@ -49,13 +49,16 @@ def code_numbers(text: str) -> Iterator[Secret]:
 
 def possible_codes(text: str) -> Iterator[re.Match[str]]:
     """Yield what may be a code, up to a number."""
-    # The pattern is tried only before digits: a fifth of the time of a search of the whole text.
-    starts = (
-        start
-        for digit in _DIGIT.finditer(text)
-        for start in range(max(0, digit.start() - _BEFORE_DIGIT_MAX), digit.start() + 1)
-    )
-    return islice(matches_at(_NUMBER, text, starts), _NUMBERS_MAX)
+    # The pattern is tried only before digits: a third of the time of a search of the whole text.
+    return islice(matches_at(_NUMBER, text, _starts(text)), _NUMBERS_MAX)
+
+
+def _starts(text: str) -> Iterator[int]:
+    """Yield where a code may begin: up to some characters before the first digit of a number."""
+    tried = 0
+    for digit in _DIGIT.finditer(text):
+        yield from range(max(tried, digit.start() - _BEFORE_DIGIT_MAX), digit.end())
+        tried = digit.end()
 
 
 def probability(inputs: Iterable[str], weights: Mapping[str, float]) -> float:

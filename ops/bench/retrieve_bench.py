@@ -136,8 +136,8 @@ def measure(home: Path) -> None:
         print(f"{'':>10}retrievals/s by callers   {rates}")
         print(f"{'':>10}after one append   {_spread(_appending(parts))}")
         background, turns = _with_new_facts(parts)
-        print(f"{'':>10}a turn after a new fact   {_spread(turns)}   the background before it   {_spread(background)}")
-        sys.stdout.flush()
+        after_fact = f"{_spread(turns)}   the background before it   {_spread(background)}"
+        print(f"{'':>10}a turn after a new fact   {after_fact}", flush=True)
 
 
 def measure_first(home: Path) -> None:

@@ -227,13 +227,14 @@ class Vectors:
         """
         if self.embedder.state != "ready" or not texts:
             return None
-        stretches = {stretch.digest: stretch for stretch in map(Stretch, texts)}
+        digests = [Stretch(text).digest for text in texts]
+        stretches = dict(zip(digests, map(Stretch, texts), strict=True))
         with self._using(namespace, snapshot) as store:
             self._embed_missing(namespace, store, stretches, erasure_version)
             with store.lock:
                 vectors = store.text_vectors(stretches)
         # Fewer when another process has removed this model's vectors meanwhile.
-        return np.stack([vectors[Stretch(text).digest] for text in texts]) if len(vectors) == len(stretches) else None
+        return np.stack([vectors[digest] for digest in digests]) if len(vectors) == len(stretches) else None
 
     def _embed_missing(
         self, namespace: str, store: VectorStore, stretches: Stretches, erasure_version: int | None

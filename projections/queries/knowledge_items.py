@@ -87,15 +87,15 @@ WHERE r.type = 'contradicts' AND a.id <> b.id ORDER BY r.document_id, r.target
 
 #: The kind of an item, and what no other item of the kind has.
 ItemKey = tuple[Kind, str | int]
-#: What is made of an item.
-Made = TypeVar("Made")
+#: What is derived from an item.
+Derived = TypeVar("Derived")
 
 
-class MadeItem(NamedTuple, Generic[Made]):
-    """What was made of an item, and the columns that the item was read from."""
+class DerivedItem(NamedTuple, Generic[Derived]):
+    """What was derived from an item, and the columns that the item was read from."""
 
     row: tuple[Any, ...]
-    made: Made
+    value: Derived
 
 
 class Replacement(NamedTuple):
@@ -168,29 +168,32 @@ class KnowledgeItem(NamedTuple):
         return self.valid_until_us is None or self.valid_until_us > at_us
 
 
-def made_items(
-    connection: apsw.Connection, made: Mapping[ItemKey, MadeItem[Made]], make: Callable[[KnowledgeItem], Made]
-) -> dict[ItemKey, MadeItem[Made]]:
-    """Return what is made of each active and stale item, grouped by kind.
+def derived_items(
+    connection: apsw.Connection,
+    previous: Mapping[ItemKey, DerivedItem[Derived]],
+    derive: Callable[[KnowledgeItem], Derived],
+) -> dict[ItemKey, DerivedItem[Derived]]:
+    """Return what is derived from each active and stale item, grouped by kind.
 
     Parameters:
-        made: the result of an earlier call: of its rows nothing is made again. Most items stay as they are, and to make
-            one takes ten times as long as to read its row.
+        previous: the result of an earlier call. Where the row of an item is the same, what was derived is used again:
+            to derive it takes ten times as long as to read the row.
+        derive: returns what an index needs of an item.
     """
-    items: dict[ItemKey, MadeItem[Made]] = {}
+    items: dict[ItemKey, DerivedItem[Derived]] = {}
     for kind, statement, bindings, item_of in _READERS:
         cursor = connection.execute(statement, bindings)
         names: list[str] = []
         for row in cursor:
             key = kind, row[0]
-            last = made.get(key)
+            last = previous.get(key)
             if last is None or last.row != row:
                 names = names or [column[0] for column in cursor.get_description()]
-                last = MadeItem(row, make(item_of(dict(zip(names, row, strict=True)))))
+                last = DerivedItem(row, derive(item_of(dict(zip(names, row, strict=True)))))
             items[key] = last
     for row, item in _chunks(connection):
-        last = made.get((item.kind, item.id))
-        items[item.kind, item.id] = MadeItem(row, make(item)) if last is None or last.row != row else last
+        last = previous.get((item.kind, item.id))
+        items[item.kind, item.id] = DerivedItem(row, derive(item)) if last is None or last.row != row else last
     return items
 
 
@@ -285,7 +288,7 @@ _READERS: Sequence[tuple[Kind, str, tuple[int, ...], Callable[[dict[str, Any]], 
 
 
 def _chunks(connection: apsw.Connection) -> Iterator[tuple[tuple[Any, ...], KnowledgeItem]]:
-    """Yield the chunks of the documents, each with the row that it was made of."""
+    """Yield the chunks of the documents, each with the row that it was read from."""
     replacements = {
         row["id"]: Replacement(row["other_id"], row["other_title"]) for row in fetch_dicts(connection, _REPLACEMENTS)
     }

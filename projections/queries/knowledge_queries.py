@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from recollect.projections.queries.knowledge_items import ItemKey, KnowledgeItem, Made, MadeItem, made_items
+from recollect.projections.queries.knowledge_items import Derived, DerivedItem, ItemKey, KnowledgeItem, derived_items
 from recollect.projections.queries.later_statements import LaterStatement, later_statements
 from recollect.projections.queries.records import fetch_dicts, fetch_records, fetch_tuples, fetch_values
 
@@ -123,13 +123,13 @@ class KnowledgeQueries:
 
     def items(self) -> list[KnowledgeItem]:
         """Return all active and stale items, grouped by kind."""
-        return [item.made for item in self.made_items({}, lambda item: item).values()]
+        return [item.value for item in self.derived_items({}, lambda item: item).values()]
 
-    def made_items(
-        self, made: Mapping[ItemKey, MadeItem[Made]], make: Callable[[KnowledgeItem], Made]
-    ) -> dict[ItemKey, MadeItem[Made]]:
-        """Return what is made of each active and stale item; see `knowledge_items.made_items`."""
-        return made_items(self._connection, made, make)
+    def derived_items(
+        self, previous: Mapping[ItemKey, DerivedItem[Derived]], derive: Callable[[KnowledgeItem], Derived]
+    ) -> dict[ItemKey, DerivedItem[Derived]]:
+        """Return what is derived from each active and stale item; see `knowledge_items.derived_items`."""
+        return derived_items(self._connection, previous, derive)
 
     def outdated_sources(self) -> frozenset[str]:
         """Return the ids of the source events of superseded and invalidated facts."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.projector.predicates import attribute_stems, canonical
-from recollect.projections.queries.knowledge_items import ItemKey, KnowledgeItem, MadeItem
+from recollect.projections.queries.knowledge_items import DerivedItem, ItemKey, KnowledgeItem
 from recollect.projections.queries.later_statements import LaterStatement
 from recollect.projections.queries.restriction_queries import HiddenMemories
 from recollect.projections.queries.snapshot import Snapshot
@@ -61,8 +61,8 @@ class IndexedItem(NamedTuple):
 class KnowledgeIndex:
     """The valid knowledge of a read model at one version."""
 
-    #: The items with the rows of the read model that they were made of.
-    indexed: Mapping[ItemKey, MadeItem[IndexedItem]] = field(default_factory=dict[ItemKey, MadeItem[IndexedItem]])
+    #: The items with the rows of the read model that they were read from.
+    indexed: Mapping[ItemKey, DerivedItem[IndexedItem]] = field(default_factory=dict[ItemKey, DerivedItem[IndexedItem]])
     #: Ids of the source events whose facts are no longer valid.
     outdated: frozenset[str] = frozenset()
     #: What ended or replaced what an event said, by the id of that event.
@@ -86,27 +86,27 @@ class KnowledgeIndex:
     @cached_property
     def items(self) -> Sequence[KnowledgeItem]:
         """Return the items, one a row."""
-        return [it.made.item for it in self.indexed.values()]
+        return [it.value.item for it in self.indexed.values()]
 
     @cached_property
     def terms(self) -> Sequence[Mapping[str, int]]:
         """Return the stems of each item and how often its text has them."""
-        return [it.made.terms for it in self.indexed.values()]
+        return [it.value.terms for it in self.indexed.values()]
 
     @cached_property
     def title_stems(self) -> Sequence[Sequence[frozenset[str]]]:
         """Return the stems of each title of each item."""
-        return [it.made.title_stems for it in self.indexed.values()]
+        return [it.value.title_stems for it in self.indexed.values()]
 
     @cached_property
     def digests(self) -> Sequence[bytes]:
         """Return the digest of each item's text."""
-        return [it.made.digest for it in self.indexed.values()]
+        return [it.value.digest for it in self.indexed.values()]
 
     @cached_property
     def dietary_rows(self) -> Ints:
         """Return the rows of the facts that say what a person does not eat, shape (rows,)."""
-        return np.flatnonzero([it.made.is_dietary for it in self.indexed.values()])
+        return np.flatnonzero([it.value.is_dietary for it in self.indexed.values()])
 
     @cached_property
     def standing(self) -> Sequence[KnowledgeItem]:
@@ -265,7 +265,7 @@ def load_knowledge_index(snapshot: Snapshot, last: KnowledgeIndex) -> KnowledgeI
             again.
     """
     stem = snapshot.keywords.stemmer()
-    indexed = snapshot.knowledge.made_items(last.indexed, lambda item: _indexed(item, stem))
+    indexed = snapshot.knowledge.derived_items(last.indexed, lambda item: _indexed(item, stem))
     names, relations = snapshot.entities.names_in_knowledge(), snapshot.entities.document_relations()
     return KnowledgeIndex(
         indexed,
@@ -274,7 +274,7 @@ def load_knowledge_index(snapshot: Snapshot, last: KnowledgeIndex) -> KnowledgeI
         np.array(snapshot.knowledge.outdated_versions(), np.int64),
         snapshot.knowledge.ratings(),
         snapshot.knowledge.episode_ratings(),
-        build_graph([(it.made.item, it.made.object_words) for it in indexed.values()], names, relations, stem),
+        build_graph([(it.value.item, it.value.object_words) for it in indexed.values()], names, relations, stem),
     )
 
 
