@@ -6,6 +6,7 @@ import re
 
 #: A word: letters, digits and underscores.
 WORD = re.compile(r"\w+")
+_NO_WORD = re.compile(r"\W")
 
 #: English function words and question words. Queries without them are faster and have a higher recall; dropping words
 #: by their frequency instead lowers the recall.
@@ -26,12 +27,20 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 _ASCII_WORDS = bytes(code if WORD.match(chr(code)) else 0x20 for code in range(128)).lower().ljust(256)
 
 
+def spaced_words(text: str) -> str:
+    """Return `text` case folded, with a space before it and one in place of each sign that belongs to no word.
+
+    `re` looks for a space fast, and for the boundary of a word slowly: ` (?:red|blue)` in this form takes a fifth of
+    the time of a pattern that begins with a boundary.
+    """
+    if text.isascii():
+        return " " + text.encode("ascii").translate(_ASCII_WORDS).decode("ascii")
+    return " " + _NO_WORD.sub(" ", text.casefold())
+
+
 def folded_words(text: str) -> list[str]:
     """Return the words of `text`, case folded, in order."""
-    if text.isascii():
-        # Three times as fast as the pattern, and most English texts are ASCII.
-        return text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
-    return WORD.findall(text.casefold())
+    return spaced_words(text).split()
 
 
 def distinct_words(text: str) -> list[str]:

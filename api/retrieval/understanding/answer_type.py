@@ -9,6 +9,7 @@ import re
 from enum import IntFlag
 
 from recollect.projections.text.stems import content_stems
+from recollect.projections.text.words import spaced_words
 
 
 class AnswerType(IntFlag):
@@ -29,8 +30,8 @@ class AnswerType(IntFlag):
 
 
 _NUMBER = (
-    r"(?:(?<![\d.,])\d[\d.,]*+|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|"
-    r"twenty|thirty|forty|fifty|sixty|ninety|hundred)"
+    r"(?:\d+|half an?|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|"
+    r"fifty|sixty|ninety|hundred)"
 )
 _QUESTIONS = {
     AnswerType.MONEY: r"costs?|prices?|fees?|rent|owes?|paid|pays?|salary|budget|worth|charged?|deposit|"
@@ -43,20 +44,25 @@ _QUESTIONS = {
     AnswerType.PLACE: r"where|(?:which|what) (?:place|town|city|country|street|room|shop|restaurant)",
     AnswerType.REASON: r"why|how come|what for|reason",
 }
-#: Compared with texts in lower case: to ignore the case takes up to four times as long.
-_ANSWERS = {
-    AnswerType.MONEY: r"[$€£¥]\s?\d|(?<![\d.,])\b\d[\d.,]*+\s?(?:[$€£¥]|(?:euros?|dollars?|bucks|pounds?|francs?|"
+#: Compared with texts in lower case: to ignore the case takes up to four times as long. A digit comes first, since
+#: `re` looks for one of a set of characters fast.
+_SIGNS = {
+    AnswerType.MONEY: r"[$€£¥]\s?\d|\d(?<![\d.,\w]\d)[\d.,]*+\s?(?:[$€£¥]|(?:euros?|dollars?|bucks|pounds?|francs?|"
     r"cents?|eur|usd|gbp|chf|kr|yen|rupees|pesos?|zloty|crowns?|forints?|lei|lira|reais|rand|"
     r"a (?:month|year|week|night|hour))\b)",
-    AnswerType.DURATION: rf"\b{_NUMBER}[ -](?:\w{{1,20}} )?(?:second|minute|min|hour|day|night|week|month|year)s?\b",
-    AnswerType.AGE: r"\b(?:turn(?:s|ed|ing)?|aged?|(?:is|am|are|was|['’]s|['’]m)(?: only| just| already| now)?) "
-    rf"{_NUMBER}\b|\b{_NUMBER}[ -](?:year|month|week)s?[ -]old\b|\b\d{{1,3}}(?:st|nd|rd|th) birthday\b",
-    AnswerType.CLOCK: r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm|o'clock|h)\b|\b(?:noon|midnight)\b|"
-    r"\b(?:at|until|till|from) \d{1,2}\b",
-    AnswerType.COLOUR: r"\b(?:red|blue|green|yellow|orange|purple|violet|pink|brown|black|white|gr[ae]y|beige|"
-    r"turquoise|silver|gold(?:en)?|cream|navy|teal|colou?red)\b",
+    AnswerType.CLOCK: r"\d(?<!\w\d)\d?(?:[:.]\d\d| ?(?:am|pm|o'clock|h))\b|"
+    r"\d(?:(?<=\bat \d)|(?<=\buntil \d)|(?<=\btill \d)|(?<=\bfrom \d))\d?\b",
     AnswerType.DIGITS: r"\d(?:[ ./-]?\d){3}",
-    AnswerType.REASON: r"\b(?:because|cause|since|so that|due to|thanks to|therefore|otherwise|in order to|"
+}
+#: Compared with `spaced_words`.
+_WORDS = {
+    AnswerType.DURATION: rf" {_NUMBER} (?:\w{{1,20}} )?(?:second|minute|min|hour|day|night|week|month|year)s?\b",
+    AnswerType.AGE: rf" (?:turn(?:s|ed|ing)?|aged?|(?:is|am|are|was|s|m)(?: only| just| already| now)?) {_NUMBER}\b|"
+    rf" {_NUMBER} (?:year|month|week)s? old\b| \d{{1,3}}(?:st|nd|rd|th) birthday\b",
+    AnswerType.CLOCK: r" (?:noon|midnight)\b",
+    AnswerType.COLOUR: r" (?:red|blue|green|yellow|orange|purple|violet|pink|brown|black|white|gr[ae]y|beige|turquoise|"
+    r"silver|gold(?:en)?|cream|navy|teal|colou?red)\b",
+    AnswerType.REASON: r" (?:because|cause|since|so that|due to|thanks to|therefore|otherwise|in order to|"
     r"as (?:i|we|he|she|it|they))\b",
 }
 _PLACE = re.compile(
@@ -66,9 +72,10 @@ _PLACE = re.compile(
 )
 _QUESTION_PATTERNS = {kind: re.compile(rf"\b(?:{pattern})\b", re.I) for kind, pattern in _QUESTIONS.items()}
 #: By plain numbers: a comparison of two flags takes ten times as long, and these are made for every text.
-_ANSWER_PATTERNS = [(int(kind), re.compile(pattern)) for kind, pattern in _ANSWERS.items()]
-#: A number and up to three words after it, in lower case: without `re.I`, which takes three times as long.
-_COUNTED = re.compile(rf"\b{_NUMBER}\s++(?=((?:[\w'-]{{1,40}}\s*+){{1,3}}))")
+_SIGN_PATTERNS = [(int(kind), re.compile(pattern)) for kind, pattern in _SIGNS.items()]
+_WORD_PATTERNS = [(int(kind), re.compile(pattern)) for kind, pattern in _WORDS.items()]
+#: A number and up to three words after it, in `spaced_words`.
+_COUNTED = re.compile(rf" {_NUMBER} (?=((?:\w{{1,40}} ?){{1,3}}))")
 #: Characters of a text that are searched for counted things.
 _CHARS_MAX = 1_000
 
@@ -82,12 +89,17 @@ def answer_types(text: str, required: int) -> int:
     """Return the types of answers that a text has among those of `required`, as bits."""
     if not required:
         return 0
-    lowered = text.lower()
-    types = sum(kind for kind, pattern in _ANSWER_PATTERNS if required & kind and pattern.search(lowered))
+    lowered, words = text.lower(), spaced_words(text)
+    types = 0
+    for patterns, compared in ((_SIGN_PATTERNS, lowered), (_WORD_PATTERNS, words)):
+        for kind, pattern in patterns:
+            if required & kind and pattern.search(compared) is not None:
+                types |= kind
     place = required & AnswerType.PLACE.value
     return types | place if place and _PLACE.search(text) is not None else types
 
 
 def counts_any(text: str, stems: frozenset[str]) -> bool:
     """Return whether a text has a number of things whose name is in `stems`: `two sugars`."""
-    return any(not stems.isdisjoint(content_stems(match[1])) for match in _COUNTED.finditer(text[:_CHARS_MAX].lower()))
+    counted = _COUNTED.finditer(spaced_words(text[:_CHARS_MAX]))
+    return any(not stems.isdisjoint(content_stems(match[1])) for match in counted)
