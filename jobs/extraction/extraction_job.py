@@ -50,8 +50,13 @@ from recollect.jobs.extraction.rule_extractor import (
 )
 from recollect.jobs.extraction.sentence_vectors import SentenceVectors
 from recollect.jobs.job_settings import QUIET_US
-from recollect.projections.embeddings.reading_encoder import pair_reader, reading_embed, window_reader
-from recollect.projections.projection_settings import CHANGES_MODEL, MESSAGES_MODEL
+from recollect.projections.embeddings.reading_encoder import (
+    pair_reader,
+    reading_embed,
+    wait_for_encoders,
+    window_reader,
+)
+from recollect.projections.projection_settings import CHANGES_MODEL, MESSAGES_MODEL, READING_MODEL
 from recollect.projections.projector.episode_events import episode_from_event
 from recollect.projections.projector.projector import APPLY_SECONDS
 from recollect.projections.projector.stated_fact import voice_of
@@ -196,6 +201,7 @@ def _extract_items(
     has_assistant = any(message.is_assistant for message in messages)
     speakers = {message.speaker for message in messages if not message.is_assistant}
     messages = [*outside_of_play(messages, conversations)]
+    wait_for_encoders(context.vectors().embedder, (READING_MODEL, CHANGES_MODEL), context.stop)
     embed = reading_embed(context.vectors().embedder)
     message_reader = partial(pair_reader, MESSAGES_MODEL, context.vectors().embedder)
     extract = partial(

@@ -8,6 +8,8 @@ time it speaks, and what it does to an earlier sentence that is read with it.
 from __future__ import annotations
 
 import re
+import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -30,6 +32,8 @@ _PAIR_CHARS_MAX = 200
 _MODEL_SIGNS = re.compile(r"\[(SEP|CLS|PAD|MASK|UNK)\]")
 #: Seconds that a job waits for the embedding model, and for the encoder: without a cache, they are converted first.
 LOAD_SECONDS_MAX = 60.0
+#: Seconds after which a wait for them looks whether its job has to stop.
+_STOP_LOOK_SECONDS = 0.05
 
 
 def reading_embed(embedder: Embedder, *, waits: bool = True) -> Embed | None:
@@ -57,6 +61,29 @@ def embedding_by(model: str, embedder: Embedder, seconds_max: float) -> Embed | 
     if not encoder.wait_ready(seconds_max):
         return None
     return lambda sentences: encoder.embed_tokens([Stretch(sentence) for sentence in sentences])
+
+
+def wait_for_encoders(embedder: Embedder, models: Sequence[str], stop: threading.Event) -> None:
+    """Wait while `embedder` and encoders load, as long as a reader would.
+
+    Raises:
+        InterruptedError: `stop` was set meanwhile.
+    """
+    until = time.monotonic() + LOAD_SECONDS_MAX
+    _wait_for(embedder, until, stop)
+    if embedder.name == DEFAULT_MODEL and embedder.state == "ready":
+        encoders = [_encoder(model, embedder.runtime) for model in models]
+        for encoder in encoders:
+            encoder.start()
+        for encoder in encoders:
+            _wait_for(encoder, until, stop)
+
+
+def _wait_for(embedder: Embedder, until: float, stop: threading.Event) -> None:
+    while embedder.state == "loading" and time.monotonic() < until:
+        if stop.is_set():
+            raise InterruptedError("the worker is stopping; the messages are read again later")
+        embedder.wait_ready(_STOP_LOOK_SECONDS)
 
 
 def window_reader(embedder: Embedder) -> ReadWindows:
