@@ -57,9 +57,7 @@ def serve(
 def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[[str], None], *, workers: bool) -> None:
     """Serve in this process."""
     # Here, so that a folder in use and an address in use are refused before seconds of imports.
-    import uvicorn  # noqa: PLC0415
-
-    from recollect.api.http.uvicorn_config import prepare_threads, uvicorn_config  # noqa: PLC0415
+    from recollect.api.http.uvicorn_config import WorkingServer, prepare_threads, uvicorn_config  # noqa: PLC0415
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
     prepare_threads()
@@ -76,7 +74,7 @@ def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[
     # Uvicorn stops gracefully and then raises the signal again; that stop is a success, so the exit code is 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
-    uvicorn.Server(config).run(sockets=[listener])
+    WorkingServer(config, memory.parts.workers).run(sockets=[listener])
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from recollect.events.storage.heap import share_heaps
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+    from recollect.jobs.queue.workers import Workers
 
 #: Seconds that a stop waits for running requests.
 STOP_SECONDS = 5
@@ -47,3 +50,21 @@ def uvicorn_config(app: FastAPI, settings: ServerSettings, protocol: type[Bounde
         timeout_graceful_shutdown=STOP_SECONDS,
         lifespan="on",
     )
+
+
+class WorkingServer(uvicorn.Server):
+    """Uvicorn's server next to workers, which stop while it answers the last requests.
+
+    Parameters:
+        workers: of this process; None: it has none.
+    """
+
+    def __init__(self, config: uvicorn.Config, workers: Workers | None) -> None:
+        super().__init__(config)
+        self.workers = workers
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, answer the running requests, and close the memory."""
+        if self.workers is not None:
+            self.workers.begin_stop()
+        await super().shutdown(sockets)

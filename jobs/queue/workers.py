@@ -129,20 +129,24 @@ class Workers:
             self._notifications += 1
             self._has_notified.notify()
 
+    def begin_stop(self) -> None:
+        """Let the threads stop after the work in progress, without waiting for them."""
+        self._context.stop.set()
+        with self._has_notified:
+            self._has_notified.notify_all()
+        # All at first, so that they stop at the same time: each looks every 0.1 s.
+        for thread in (it for worker in self._workers for it in (*worker.workers, *worker.consumers.values())):
+            thread.stop()
+
     def stop(self) -> None:
         """Finish the work in progress, then stop the threads. Unfinished messages go back into the queue."""
         if not self._running:
             return
         self._running = False
-        self._context.stop.set()
-        with self._has_notified:
-            self._has_notified.notify_all()
+        self.begin_stop()
         if self._scheduler is not None:
             self._scheduler.stop()
-        # All threads at first, so that they stop at the same time: each looks every 0.1 s. Redis waits longer for the
-        # heartbeats of consumers than a stop takes.
-        for thread in (it for worker in self._workers for it in (*worker.workers, *worker.consumers.values())):
-            thread.stop()
+        # Redis waits longer for the heartbeats of consumers than a stop takes.
         for worker in self._workers:
             worker.stop(timeout=_STOP_MS)
         if self._night is not None:

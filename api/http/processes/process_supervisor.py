@@ -113,14 +113,12 @@ class ProcessSupervisor:
                 child.restart_if_ended()
 
     def _stop(self) -> None:
-        """End all processes: those that serve at first, so that what they appended is still known to the worker."""
+        """End all processes. Work for what is appended meanwhile is found by the sweep of the next start."""
         deadline = time.monotonic() + _KILL_SECONDS
-        servers = self.shared.table.servers
-        for group in (self._children[:servers], self._children[servers:]):
-            for child in group:
-                child.terminate()
-            for child in group:
-                child.join(deadline)
+        for child in self._children:
+            child.terminate()
+        for child in self._children:
+            child.join(deadline)
         self.shared.channels.close()
 
 

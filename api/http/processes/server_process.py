@@ -25,7 +25,7 @@ from recollect.api.http.processes.connection_mover import ConnectionMover
 from recollect.api.http.processes.namespace_routing import NamespaceRouting
 from recollect.api.http.processes.process_metrics import ProcessMetrics
 from recollect.api.http.processes.server_start import ServerShared
-from recollect.api.http.uvicorn_config import prepare_threads, uvicorn_config
+from recollect.api.http.uvicorn_config import WorkingServer, prepare_threads, uvicorn_config
 from recollect.api.memory.recollect import Recollect
 from recollect.events.errors import RecollectError
 
@@ -83,7 +83,7 @@ def _open(shared: ServerShared, number: int, started: Connection) -> tuple[_Serv
     return _Server(config, shared, number, memory, mover, metrics, started), memory
 
 
-class _Server(uvicorn.Server):
+class _Server(WorkingServer):
     """Uvicorn's server, which also serves the connections that other processes give to this one."""
 
     def __init__(
@@ -96,8 +96,8 @@ class _Server(uvicorn.Server):
         metrics: ProcessMetrics,
         started: Connection,
     ) -> None:
-        super().__init__(config)
-        self._shared, self._number, self._memory = shared, number, memory
+        super().__init__(config, memory.parts.workers)
+        self._shared, self._number = shared, number
         self._mover, self._metrics, self._started = mover, metrics, started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -121,11 +121,10 @@ class _Server(uvicorn.Server):
         self._shared.channels.receive(self._number, self._take)
 
     def _take(self, packet: Packet) -> None:
-        workers = self._memory.parts.workers
         if packet.kind == CONNECTION:
             self._mover.take(packet, self._protocol)
-        elif packet.kind == NEW_EVENTS and workers is not None:
-            workers.notify(packet.content.decode())
+        elif packet.kind == NEW_EVENTS and self.workers is not None:
+            self.workers.notify(packet.content.decode())
         elif packet.kind == METRICS:
             self._metrics.answer(packet)
         elif packet.descriptor is not None:
