@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 from typing import TYPE_CHECKING
@@ -24,6 +25,9 @@ STOP_SECONDS = 5
 #: wait after a call that releases Python's lock, while background threads compute. With one of them, `stat` takes 13
 #: instead of 23 µs on average, and the threads need no more processor time together.
 _SWITCH_SECONDS = 0.0005
+#: Objects after whose creation Python collects garbage, and collections of one generation before the next one. With
+#: Python's 700, 10 and 10, the slowest of 300 retrievals from 50,000 messages takes 0.35 to 0.46 s, with these 0.18.
+_GARBAGE_THRESHOLDS = 20_000, 20, 20
 
 
 def prepare_threads() -> None:
@@ -62,6 +66,13 @@ class WorkingServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, workers: Workers | None) -> None:
         super().__init__(config)
         self.workers = workers
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        # What is loaded by now stays until the end: no collection needs to look at it.
+        gc.freeze()
+        gc.set_threshold(*_GARBAGE_THRESHOLDS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, answer the running requests, and close the memory."""
