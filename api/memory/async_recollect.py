@@ -24,16 +24,25 @@ from recollect.api.settings import Settings
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
+from recollect.jobs.forgetting.forget_events import may_wait
 
 #: Bytes of payloads that are read on the event loop, which takes up to 20 ms; more are read by a thread.
 _LOOP_BYTES_MAX = 64 << 10
 
 
 async def off_loop(
-    read: Callable[[str, Sequence[EventDraft]], list[EventDraft]], namespace: str, drafts: Sequence[EventDraft]
+    read: Callable[[str, Sequence[EventDraft]], list[EventDraft]],
+    namespace: str,
+    drafts: Sequence[EventDraft],
+    *,
+    waits: bool = False,
 ) -> list[EventDraft]:
-    """Return `read(namespace, drafts)`; large drafts do not hold up the event loop, for 0.4 s with 1 MiB."""
-    if sum(len(draft.payload) for draft in drafts) <= _LOOP_BYTES_MAX:
+    """Return `read(namespace, drafts)`; large drafts do not hold up the event loop, for 0.4 s with 1 MiB.
+
+    Parameters:
+        waits: whether `read` may read more than the drafts.
+    """
+    if not waits and sum(len(draft.payload) for draft in drafts) <= _LOOP_BYTES_MAX:
         return read(namespace, drafts)
     return await asyncio.to_thread(read, namespace, drafts)
 
@@ -43,7 +52,9 @@ async def append_screened(
 ) -> list[Appended]:
     """Append screened events; errors are those of `Recollect.append_drafts`."""
     with memory_span(operation_of(screened), namespace) as span:
-        prepared = await off_loop(parts.prepared, namespace, screened)
+        # A log on a server is read for answers as well.
+        waits = may_wait(screened) or not parts.log.files()
+        prepared = await off_loop(parts.prepared, namespace, screened, waits=waits)
         if has_references(screened):
             await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, screened)
         recorded = await parts.log.append_async(namespace, prepared, expected_version=expected_version)

@@ -63,6 +63,10 @@ def _new_read_messages() -> BoundedCache[str, ReadMessages]:
     return BoundedCache(_READ_MAX, lambda read: 1 + len(read.items))
 
 
+def _new_versions() -> BoundedCache[str, int]:
+    return BoundedCache(_LOOKS_MAX)
+
+
 def _default_screen(_: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
     return with_quarantine(screen_all(drafts, SecretPolicies()))
 
@@ -83,6 +87,8 @@ class JobContext:
     retention_looks: BoundedCache[str, RetentionLook] = field(default_factory=_new_looks)
     #: By namespace, the messages after the last recorded one that the extraction of this process has read.
     read_messages: BoundedCache[str, ReadMessages] = field(default_factory=_new_read_messages)
+    #: By namespace, a version up to which none of the last events forgets what a request names.
+    unforgotten_versions: BoundedCache[str, int] = field(default_factory=_new_versions)
     #: Set when the process stops; a job then returns after its current append.
     stop: threading.Event = field(default_factory=threading.Event)
     #: The requests of this process, for which background threads pause.

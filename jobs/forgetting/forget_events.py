@@ -69,6 +69,12 @@ _ITEMS_MAX = 24
 _TAIL_EVENTS = 64
 
 
+def may_wait(drafts: Sequence[EventDraft]) -> bool:
+    """Return whether `with_forgettings` may read all messages, which takes 1 s for 50,000: too long for an event loop."""
+    said = [message for event in drafts if (message := _message(event)) is not None]
+    return len(said) <= _READ_MESSAGES_MAX and any(it.is_user and may_request(it.text) for it in said)
+
+
 def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
     """Return the drafts, and after them the events that forget what the messages among them ask to forget.
 
@@ -343,8 +349,7 @@ def _with_answer(context: JobContext, namespace: str, drafts: Sequence[EventDraf
     if answer is None or answer.is_user:
         return [*drafts]
     try:
-        head = context.log.head(namespace).version
-        tail = context.log.read(namespace, after=max(0, head - _TAIL_EVENTS), limit=_TAIL_EVENTS)
+        tail = _forgetting_tail(context, namespace)
         said = [it for it in tail if it.type == "message.added" and it.session_id == answer.session_id]
         # What is left of a request is recorded after it.
         spoken = [it for it in said if it.id != rest_id(it.causation_id or "")]
@@ -358,6 +363,18 @@ def _with_answer(context: JobContext, namespace: str, drafts: Sequence[EventDraf
     if request is None or not _repeats(answer.text, forgotten):
         return [*drafts]
     return [first, *drafts[1:], _forgotten(request, answer.id, session_id=answer.session_id)]
+
+
+def _forgetting_tail(context: JobContext, namespace: str) -> list[RecordedEvent]:
+    """Return the last events of a namespace; none where no request among them has forgotten anything."""
+    head = context.log.head(namespace).version
+    first = max(0, head - _TAIL_EVENTS)
+    seen = max(first, context.unforgotten_versions.get(namespace) or 0)
+    new = context.log.read(namespace, after=seen, limit=_TAIL_EVENTS)
+    if not any(it.actor == ACTOR for it in new):
+        context.unforgotten_versions.put(namespace, head)
+        return []
+    return new if seen == first else context.log.read(namespace, after=first, limit=_TAIL_EVENTS)
 
 
 def _repeats(text: str, forgotten: Iterable[SpokenMessage]) -> bool:

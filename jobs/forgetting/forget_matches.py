@@ -8,7 +8,7 @@ and the assistant's answers to them, go with them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -25,6 +25,7 @@ from recollect.jobs.forgetting.forget_requests import (
 )
 from recollect.jobs.forgetting.request_parts import things_apart
 from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.stems import parts_of_stems
 
 #: Characters of a message that are read.
 _TEXT_CHARS_MAX = 4_000
@@ -58,10 +59,12 @@ _DETERMINER = re.compile(r"\b(?:the|my|our|an?)\s", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 #: Digits of a value by which other messages that repeat it are recognised.
 _VALUE_DIGITS_MIN = 4
-_VALUE = re.compile(
-    r"\w[\w.+-]{0,60}@[\w.-]{2,60}|\d[\d .,/-]{1,30}\d|\d{3,}|\b(?=\w{0,30}\d)(?=\d{0,30}[^\W\d])\w{6,40}"
-)
-_NO_DIGIT = re.compile(r"\D")
+_FIGURE = r"\d[\d .,/-]{1,30}\d|\d{3,}|\b(?=\w{0,30}\d)(?=\d{0,30}[^\W\d])\w{6,40}"
+_VALUE = re.compile(rf"\w[\w.+-]{{0,60}}@[\w.-]{{2,60}}|{_FIGURE}")
+_FIGURES = re.compile(_FIGURE)
+#: Every value has one of these: `re` finds them 100 times as fast as the values.
+_OF_VALUE = re.compile(r"[\d@]")
+_DIGITS = re.compile(r"\d+")
 #: A figure that many messages have.
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -138,7 +141,7 @@ def matching_messages(
     named = _meant(request, message, own, before, encoders, similarities_to)
     values = {value for it in named for value in it.values}
     others = [it for it in before if not it.is_user or it.speaker == message.speaker]
-    repeated = [it for it in others if not values.isdisjoint(it.values)]
+    repeated = [it for it in others if _may_repeat(values, it.text) and not values.isdisjoint(it.values)]
     gone = {it.id: it for it in (*named, *repeated)}
     kept = [it for it in own if it.id not in gone]
     return gone | {it.id: it for it in (*_answers([*gone.values()], before), *_echoes(gone, kept, before))}
@@ -268,9 +271,20 @@ def leader(
 
 def values_of(text: str) -> set[str]:
     """Return the figures, addresses and codes in a text, without spaces and signs between digits."""
-    values = (match[0].casefold() for match in _VALUE.finditer(text[:_TEXT_CHARS_MAX]))
-    plain = {value if any(map(str.isalpha, value)) else _NO_DIGIT.sub("", value) for value in values}
+    if not _OF_VALUE.search(text):
+        return set()
+    pattern = _VALUE if "@" in text else _FIGURES
+    values = (match[0].casefold() for match in pattern.finditer(text[:_TEXT_CHARS_MAX]))
+    plain = {value if any(map(str.isalpha, value)) else "".join(_DIGITS.findall(value)) for value in values}
     return {value for value in plain if len(value) >= _VALUE_DIGITS_MIN and not _YEAR.fullmatch(value)}
+
+
+def _may_repeat(values: Set[str], text: str) -> bool:
+    """Return whether a text may have one of the values."""
+    if not values or not _OF_VALUE.search(text):
+        return False
+    digits, folded = "".join(_DIGITS.findall(text)), text.casefold()
+    return any(value in digits or value in folded for value in values)
 
 
 def _named(
@@ -368,13 +382,25 @@ def _echoes(
 ) -> Iterator[SpokenMessage]:
     """Yield the assistant's messages that repeat forgotten ones, by what none of the kept messages has."""
     stems = {stem for it in gone.values() if it.is_user for stem in stems_of(it.text)}
-    stems -= {stem for it in kept for stem in stems_of(it.text)}
-    names = stems & {name for it in before for name in _names(it.text)} if stems else stems
-    for it in before:
-        if not it.is_user and stems:
+    # To find parts of stems takes a tenth of the time of the stems of a text.
+    parts = parts_of_stems(stems)
+    for it in kept:
+        if _has_part(parts, it.text) and not stems.isdisjoint(other := stems_of(it.text)):
+            stems -= other
+            parts = parts_of_stems(stems)
+    having = [it for it in before if _has_part(parts, it.text)]
+    names = stems & {name for it in having for name in _names(it.text)}
+    for it in having:
+        if not it.is_user:
             repeated = stems & stems_of(it.text)
             if repeated & names or len(repeated) >= _ECHO_STEMS_MIN:
                 yield it
+
+
+def _has_part(parts: Sequence[str], text: str) -> bool:
+    """Return whether a text has one of some parts of words."""
+    folded = text.casefold()
+    return any(part in folded for part in parts)
 
 
 def _candidates(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 
 from recollect.projections.text.words import distinct_words
@@ -18,6 +19,8 @@ _IRREGULAR = {
     """.split("|")
     for form in words.split()
 }
+#: The irregular forms of each stem.
+_FORMS = {stem: [form for form in _IRREGULAR if _IRREGULAR[form] == stem] for stem in _IRREGULAR.values()}
 _SUFFIXES = (
     (re.compile(r"^(\w{2,})'?s'?$"), r"\1"),
     (re.compile(r"^(\w{2,})i(?:ed|es)$"), r"\1y"),
@@ -52,3 +55,11 @@ def stem(word: str) -> str:
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words of `text` that name something."""
     return frozenset(stem(word) for word in distinct_words(text) if word not in _TIMES)
+
+
+def parts_of_stems(stems: Collection[str]) -> list[str]:
+    """Return parts of words, of which each text with one of `stems` has one: to look for them is faster than to stem.
+
+    A stem that ends with `y` may have another letter there: `study` and `studies`.
+    """
+    return [part for stem in stems for part in (stem.removesuffix("y"), *_FORMS.get(stem, ()))]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.events import message
 
 from recollect import AsyncRecollect, Recollect
+from recollect.api.assembly import memory_parts
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.settings import load_settings
 from recollect.events.errors import NotFound
+from recollect.jobs.forgetting import forget_events
 
 _START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 
@@ -131,3 +135,19 @@ async def test_the_scheduler_can_be_left_out(tmp_path: Path) -> None:
     async with AsyncRecollect(tmp_path, settings=load_settings(embedding_model="none"), schedule=False) as memory:
         assert memory.memory.parts.workers is not None
         assert {beat.role for beat in memory.memory.parts.run_store.heartbeats()} <= {"worker"}
+
+
+async def test_only_what_may_ask_to_forget_is_read_by_another_thread(
+    memory: AsyncRecollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is compared with all messages, which would hold up the event loop for seconds.
+    threads: list[int] = []
+
+    def with_forgettings(*arguments: Any) -> Any:
+        threads.append(threading.get_ident())
+        return forget_events.with_forgettings(*arguments)
+
+    monkeypatch.setattr(memory_parts, "with_forgettings", with_forgettings)
+    await memory.append("a", [message("I like green tea.", id="m1")])
+    await memory.append("a", [message("Please forget that I like green tea.", id="m2")])
+    assert threads[0] == threading.get_ident() != threads[1]
