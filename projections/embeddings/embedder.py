@@ -37,6 +37,9 @@ NO_MODEL = "none"
 #: Words of the vocabulary that the basis of token codes is fitted to, and the words of each text made of them.
 _BASIS_WORDS = 4_096
 _BASIS_TEXT_WORDS = 16
+#: Held while a model loads. PyTorch has one precision of new tensors for all threads, which a load sets to that of its
+#: model: of two at a time one got tensors of two precisions.
+_LOADING = threading.Lock()
 
 
 class Embedder(Protocol):
@@ -229,8 +232,9 @@ class SentenceEmbedder:
 
     def _load(self) -> None:
         try:
-            self._runtime = load_runtime(self.name, self._choice, self._device)
-            self.dimensions = len(self._runtime.encode([Stretch("warm up")])[0].vector)
+            with _LOADING:
+                self._runtime = load_runtime(self.name, self._choice, self._device)
+                self.dimensions = len(self._runtime.encode([Stretch("warm up")])[0].vector)
             self.fingerprint = model_fingerprint(self.name)
         except (RuntimeRefused, ModelUnavailable) as error:
             self._fail(str(error))

@@ -57,8 +57,8 @@ OR NOT EXISTS (SELECT 1 FROM entity_evidence WHERE confidence < 100) OR entities
     UNION SELECT source_id FROM relationships WHERE status <> 'forgotten'
     UNION SELECT target_id FROM relationships WHERE status <> 'forgotten'
 ))"""
-# An entity that is listed, with those whose names are other names of it. By `entity_groups` SQLite reads all entities for
-# each row: a page took 0.5 s at 12,000.
+# An entity that is listed, with those whose names are other names of it. By `entity_groups` SQLite reads all entities
+# for each row: a page took 0.5 s at 12,000.
 _WITH_OTHERS = """
 FROM entities AS e WHERE e.id = entities.id OR e.id IN (SELECT entity_id FROM entity_merges WHERE into_id = entities.id)
 """
