@@ -70,7 +70,7 @@ _TAIL_EVENTS = 64
 
 
 def may_wait(drafts: Sequence[EventDraft]) -> bool:
-    """Return whether `with_forgettings` may read all messages, for which an event loop must not wait: 1 s for 50,000."""
+    """Return whether `with_forgettings` may read all messages, too long for an event loop: 1 s for 50,000."""
     said = [message for event in drafts if (message := _message(event)) is not None]
     return len(said) <= _READ_MESSAGES_MAX and any(it.is_user and may_request(it.text) for it in said)
 
