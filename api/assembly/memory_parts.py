@@ -52,6 +52,8 @@ class MemoryParts:
     log: EventLog
     #: The read models of all namespaces.
     read_models: ReadModels
+    #: The in-memory indexes of read models.
+    indexes: IndexCache
     #: The embedding model in use, and its vectors.
     active_model: ActiveModel
     #: The read models of past versions.
@@ -181,6 +183,7 @@ def open_parts(
         settings=settings,
         log=log,
         read_models=read_models,
+        indexes=indexes,
         active_model=active_model,
         history=history,
         reranker=reranker,

@@ -57,7 +57,7 @@ def serve(
 def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[[str], None], *, workers: bool) -> None:
     """Serve in this process."""
     # Here, so that a folder in use and an address in use are refused before seconds of imports.
-    from recollect.api.http.uvicorn_config import WorkingServer, prepare_threads, uvicorn_config  # noqa: PLC0415
+    from recollect.api.http.uvicorn_config import MemoryServer, prepare_threads, uvicorn_config  # noqa: PLC0415
     from recollect.api.memory.recollect import Recollect  # noqa: PLC0415
 
     prepare_threads()
@@ -74,7 +74,7 @@ def _serve_here(settings: Settings, listener: socket.socket, announce: Callable[
     # Uvicorn stops gracefully and then raises the signal again; that stop is a success, so the exit code is 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
-    WorkingServer(config, memory.parts.workers).run(sockets=[listener])
+    MemoryServer(config, memory.parts).run(sockets=[listener])
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import socket
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from recollect.api.http.bounded_protocol import BoundedProtocol
+from recollect.api.http.warm_up import start_warm_up
 from recollect.api.http_contract import CONTRACT, CONTRACT_HEADER
 from recollect.api.settings import ServerSettings
 from recollect.events.storage.heap import share_heaps
@@ -17,7 +19,7 @@ from recollect.events.storage.heap import share_heaps
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from recollect.jobs.queue.workers import Workers
+    from recollect.api.assembly.memory_parts import MemoryParts
 
 #: Seconds that a stop waits for running requests.
 STOP_SECONDS = 5
@@ -56,16 +58,19 @@ def uvicorn_config(app: FastAPI, settings: ServerSettings, protocol: type[Bounde
     )
 
 
-class WorkingServer(uvicorn.Server):
-    """Uvicorn's server next to workers, which stop while it answers the last requests.
+class MemoryServer(uvicorn.Server):
+    """Uvicorn's server of a memory: it loads what is searched first, and stops the workers with the last requests.
 
     Parameters:
-        workers: of this process; None: it has none.
+        owns: whether this process answers for a namespace.
     """
 
-    def __init__(self, config: uvicorn.Config, workers: Workers | None) -> None:
+    def __init__(
+        self, config: uvicorn.Config, parts: MemoryParts, owns: Callable[[str], bool] = lambda _: True
+    ) -> None:
         super().__init__(config)
-        self.workers = workers
+        self.workers = parts.workers
+        self._parts, self._owns = parts, owns
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
@@ -73,6 +78,7 @@ class WorkingServer(uvicorn.Server):
         # What is loaded by now stays until the end: no collection needs to look at it.
         gc.freeze()
         gc.set_threshold(*_GARBAGE_THRESHOLDS)
+        start_warm_up(self._parts, self._owns)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, answer the running requests, and close the memory."""

@@ -22,10 +22,10 @@ from recollect.api.http.app import create_app
 from recollect.api.http.bounded_protocol import BoundedProtocol, bounded_protocol
 from recollect.api.http.processes.channels import CONNECTION, METRICS, NEW_EVENTS, Packet
 from recollect.api.http.processes.connection_mover import ConnectionMover
-from recollect.api.http.processes.namespace_routing import NamespaceRouting
+from recollect.api.http.processes.namespace_routing import NamespaceRouting, process_of
 from recollect.api.http.processes.process_metrics import ProcessMetrics
 from recollect.api.http.processes.server_start import ServerShared
-from recollect.api.http.uvicorn_config import WorkingServer, prepare_threads, uvicorn_config
+from recollect.api.http.uvicorn_config import MemoryServer, prepare_threads, uvicorn_config
 from recollect.api.memory.recollect import Recollect
 from recollect.events.errors import RecollectError
 
@@ -83,7 +83,7 @@ def _open(shared: ServerShared, number: int, started: Connection) -> tuple[_Serv
     return _Server(config, shared, number, memory, mover, metrics, started), memory
 
 
-class _Server(WorkingServer):
+class _Server(MemoryServer):
     """Uvicorn's server, which also serves the connections that other processes give to this one."""
 
     def __init__(
@@ -96,7 +96,7 @@ class _Server(WorkingServer):
         metrics: ProcessMetrics,
         started: Connection,
     ) -> None:
-        super().__init__(config, memory.parts.workers)
+        super().__init__(config, memory.parts, partial(_owns, shared.table.servers, number))
         self._shared, self._number = shared, number
         self._mover, self._metrics, self._started = mover, metrics, started
 
@@ -134,6 +134,10 @@ class _Server(WorkingServer):
         """Return the protocol of a new connection, as uvicorn makes it for those that it accepts."""
         protocol_class: type[BoundedProtocol] = self.config.http_protocol_class  # pyright: ignore[reportAssignmentType]
         return protocol_class(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+def _owns(servers: int, number: int, namespace: str) -> bool:
+    return process_of(namespace.encode(errors="replace"), servers) == number
 
 
 def _notify(shared: ServerShared, namespace: str) -> None:

@@ -30,6 +30,8 @@ _logger = logging.getLogger(__name__)
 
 #: Files that share the size limit; the oldest file is deleted first.
 _FILES_MAX = 8
+#: Newest traces by which it is known what is searched.
+_LAST_TRACES = 500
 #: Traces in the queue; further traces are dropped until some are written.
 _QUEUED_TRACES_MAX = 200
 #: Seconds between two removals of old traces.
@@ -86,6 +88,12 @@ class TraceStore:
             self._queue.put_nowait(_QueuedTrace(namespace, now_us(), request, result))
         except Full:
             _logger.debug("the queue of traces is full; a trace was dropped")
+
+    def last_namespaces(self, limit: int) -> list[str]:
+        """Return up to `limit` namespaces of the newest traces, that of the newest one first."""
+        lines = [line for file in trace_files(self._folder)[-2:] for line in _file_lines(file)][-_LAST_TRACES:]
+        names = (_parsed_trace(line).get("namespace") for line in reversed(lines))
+        return list(dict.fromkeys(name for name in names if name))[:limit]
 
     def flush(self) -> None:
         """Wait until the queued traces are written."""

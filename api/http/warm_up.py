@@ -1,0 +1,55 @@
+"""Warm-up: loads the indexes of the namespaces that were searched last, so that a restart slows down no retrieval.
+
+The first retrieval from 50,000 messages and 5,000 facts takes 0.6 s otherwise, and runs out of time for the vectors.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from recollect.api.assembly.memory_parts import MemoryParts
+from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.events.errors import RecollectError
+
+_logger = logging.getLogger(__name__)
+
+#: Namespaces that are loaded.
+_NAMESPACES_MAX = 16
+#: Seconds of processor time after which no further one is.
+_SECONDS_MAX = 3.0
+#: A question that nothing answers at once: all parts of a retrieval read for it.
+_QUERY = "Where did we have dinner?"
+#: Seconds that the vectors wait for their model.
+_MODEL_SECONDS_MAX = 60.0
+
+
+def start_warm_up(parts: MemoryParts, owns: Callable[[str], bool]) -> threading.Thread:
+    """Begin to load the indexes in a thread of its own, and return it.
+
+    Parameters:
+        owns: whether this process answers for a namespace.
+    """
+    thread = threading.Thread(target=_warm_up, args=(parts, owns), name="recollect-warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _warm_up(parts: MemoryParts, owns: Callable[[str], bool]) -> None:
+    namespaces = [it for it in parts.trace_store.last_namespaces(_NAMESPACES_MAX) if owns(it)]
+    vectors = parts.vectors
+    is_ready = bool(namespaces) and vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
+    for namespace in namespaces:
+        if parts.job_context.stop.is_set() or time.thread_time() > _SECONDS_MAX:
+            return
+        try:
+            with parts.read_models.reading(namespace) as snapshot:
+                parts.indexes.get(snapshot).knowledge.prepare()
+                if is_ready:
+                    vectors.index(namespace, snapshot)
+            # It loads the weights of the trained models, and the vectors of the knowledge.
+            parts.retriever.retrieve(namespace, RetrieveRequest(query=_QUERY))
+        except RecollectError as error:
+            _logger.debug("the indexes of a namespace are loaded by its first retrieval: %s", error)
