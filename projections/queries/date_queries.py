@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 
 import apsw
 
@@ -23,16 +23,14 @@ SELECT version, probability FROM naming JOIN episodes ON episodes.id = event_id
 UNION ALL SELECT source, probability FROM naming JOIN episode_sources ON episode_sources.id = event_id
 UNION ALL SELECT version, probability FROM naming JOIN episode_sources ON episode_sources.id = event_id
 """
-# The dates of the episodes, and sources of summaries, whose dates begin before and end after a time, and of others.
-_DATES_AROUND = """
-WITH named AS (
-    SELECT event_id FROM date_mentions GROUP BY event_id HAVING min(start_us) < ?1 AND max(end_us) > ?2
-    UNION SELECT value FROM json_each(?3)
-), episode AS (
-    SELECT id, version FROM named CROSS JOIN episodes ON id = event_id WHERE tier = 'raw'
-    UNION SELECT id, source FROM named CROSS JOIN episode_sources ON id = event_id
+_DATED_MESSAGES = "SELECT event_id, min(start_us), max(end_us) FROM date_mentions GROUP BY event_id"
+# The dates of episodes and of sources of summaries.
+_DATES_OF = """
+WITH episode AS (
+    SELECT episodes.id AS id, version FROM json_each(?1) CROSS JOIN episodes ON episodes.id = value WHERE tier = 'raw'
+    UNION SELECT episode_sources.id, source FROM json_each(?1) CROSS JOIN episode_sources ON episode_sources.id = value
 )
-SELECT version, text, start_us, end_us, probability
+SELECT id, version, text, start_us, end_us, probability
 FROM episode JOIN date_mentions ON event_id = id ORDER BY version, date_mentions.key
 """
 # The dates that messages name, with an empty row for a message that names none. It may have expired.
@@ -77,16 +75,20 @@ class DateQueries:
         """
         return fetch_tuples(self._connection, _MENTIONING_DATES, (end_us, start_us, range_us_max))
 
-    def around(self, start_us: int, end_us: int, event_ids: Collection[str]) -> dict[int, list[NamedDate]]:
-        """Return the dates of the messages that may be about a time range without naming it, by version.
+    def around(self, start_us: int, end_us: int, event_ids: Set[str]) -> dict[tuple[str, int], list[NamedDate]]:
+        """Return the dates of the messages that may be about a time range without naming it, by id and version.
 
         These are the messages with a date that begins before its end and one that ends after its start.
 
         Parameters:
             event_ids: other messages whose dates are returned.
         """
-        bindings = (end_us, start_us, json_list(sorted(event_ids)))
-        dates: dict[int, list[NamedDate]] = {}
-        for version, *date in fetch_tuples(self._connection, _DATES_AROUND, bindings):
-            dates.setdefault(version, []).append(NamedDate(*date))
+        ids = [
+            id
+            for id, first_us, last_us in fetch_tuples(self._connection, _DATED_MESSAGES)
+            if (first_us < end_us and last_us > start_us) or id in event_ids
+        ]
+        dates: dict[tuple[str, int], list[NamedDate]] = {}
+        for id, version, *date in fetch_tuples(self._connection, _DATES_OF, (json_list(ids),)):
+            dates.setdefault((id, version), []).append(NamedDate(*date))
         return dates

@@ -109,6 +109,17 @@ class KnowledgeIndex:
         return np.flatnonzero([it.value.is_dietary for it in self.indexed.values()])
 
     @cached_property
+    def fact_sources(self) -> frozenset[str]:
+        """Return the ids of the source events of the facts."""
+        return frozenset(id for item in self.items if item.memory_type == "fact" for id in item.source_events)
+
+    @cached_property
+    def identity_sources(self) -> frozenset[str]:
+        """Return the ids of the source events of the facts about who someone is, such as a birthday."""
+        facts = (item for item in self.items if item.memory_type == "fact" and item.statement_kind == "identity")
+        return frozenset(id for item in facts for id in item.source_events)
+
+    @cached_property
     def standing(self) -> Sequence[KnowledgeItem]:
         """Return the standing instructions."""
         return [item for item in self.items if item.standing]

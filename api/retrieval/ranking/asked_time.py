@@ -25,6 +25,7 @@ from recollect.projections.queries.date_queries import DateQueries
 from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.queries.queried_episodes import NamedDate
 from recollect.projections.search_index.episode_arrays import Ints
+from recollect.projections.search_index.knowledge_index import KnowledgeIndex
 from recollect.projections.text.date_bounds import are_ends, has_both_ends, is_first_day, is_last_day
 from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.sentences import split_sentences
@@ -121,17 +122,15 @@ def answering_mask(context: SearchContext, scope: TimeRange, of_time: Mask, allo
 
 def _telling_of(context: SearchContext, scope: TimeRange) -> Mask:
     """Return the mask of the episodes about a longer time around an asked one, or about what held in it."""
-    episodes = context.snapshot.episodes
-    facts = [item for item in context.index.knowledge.items if context.query.has_topic and item.memory_type == "fact"]
-    lasting = {id for item in facts for id in item.source_events}
-    identity = {id for item in facts if item.statement_kind == "identity" for id in item.source_events}
-    stating, for_life = {*episodes.versions_of(lasting)}, {*episodes.versions_of(identity)}
+    knowledge = context.index.knowledge if context.query.has_topic else KnowledgeIndex()
+    lasting, identity = knowledge.fact_sources, knowledge.identity_sources
     dates = context.snapshot.dates.around(scope.start_us, scope.end_us, lasting)
+    texts = context.snapshot.episodes.texts([version for _, version in dates])
     versions = [
         version
-        for version, text in episodes.texts([*dates]).items()
-        if _covers(text, dates[version], scope)
-        or (version in stating and _is_valid_in(text, dates[version], scope, for_life=version in for_life))
+        for (id, version), named in dates.items()
+        if (text := texts.get(version)) is not None
+        if _covers(text, named, scope) or (id in lasting and _is_valid_in(text, named, scope, for_life=id in identity))
     ]
     mask = np.zeros(len(context.episodes), np.bool_)
     mask[context.episodes.rows_of(np.array(sorted(versions), np.int64))] = True
