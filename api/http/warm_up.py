@@ -13,6 +13,8 @@ from collections.abc import Callable
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.errors import RecollectError
+from recollect.events.storage.database import DatabaseError
+from recollect.projections.embeddings.reading_encoder import wait_for_encoders
 
 _logger = logging.getLogger(__name__)
 
@@ -22,34 +24,43 @@ _NAMESPACES_MAX = 16
 _SECONDS_MAX = 3.0
 #: A question that nothing answers at once: all parts of a retrieval read for it.
 _QUERY = "Where did we have dinner?"
-#: Seconds that the vectors wait for their model.
-_MODEL_SECONDS_MAX = 60.0
 
 
 def start_warm_up(parts: MemoryParts, owns: Callable[[str], bool]) -> threading.Thread:
-    """Begin to load the indexes in a thread of its own, and return it.
+    """Begin to load the indexes in a thread of its own, and return it; it ends soon after the stop of the jobs is set.
 
     Parameters:
         owns: whether this process answers for a namespace.
     """
-    thread = threading.Thread(target=_warm_up, args=(parts, owns), name="recollect-warm-up", daemon=True)
+    thread = threading.Thread(target=_warm_up, args=(parts, owns), name="recollect-warm-up")
     thread.start()
     return thread
 
 
 def _warm_up(parts: MemoryParts, owns: Callable[[str], bool]) -> None:
     namespaces = [it for it in parts.trace_store.last_namespaces(_NAMESPACES_MAX) if owns(it)]
-    vectors = parts.vectors
-    is_ready = bool(namespaces) and vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
+    stop = parts.job_context.stop
+    try:
+        if namespaces:
+            wait_for_encoders(parts.vectors.embedder, [], stop)
+    except InterruptedError:
+        return
     for namespace in namespaces:
-        if parts.job_context.stop.is_set() or time.thread_time() > _SECONDS_MAX:
+        if stop.is_set() or time.thread_time() > _SECONDS_MAX:
             return
         try:
-            with parts.read_models.reading(namespace) as snapshot:
-                parts.indexes.get(snapshot).knowledge.prepare()
-                if is_ready:
-                    vectors.index(namespace, snapshot)
-            # It loads the weights of the trained models, and the vectors of the knowledge.
-            parts.retriever.retrieve(namespace, RetrieveRequest(query=_QUERY))
-        except RecollectError as error:
+            _load(parts, namespace)
+        except (RecollectError, DatabaseError) as error:
             _logger.debug("the indexes of a namespace are loaded by its first retrieval: %s", error)
+
+
+def _load(parts: MemoryParts, namespace: str) -> None:
+    """Load the indexes of a namespace, which take longer than a retrieval may, and what the first retrieval needs."""
+    vectors = parts.vectors
+    with parts.read_models.reading(namespace) as snapshot:
+        parts.indexes.get(snapshot).knowledge.prepare()
+        if vectors.embedder.state == "ready":
+            vectors.index(namespace, snapshot)
+    if not parts.job_context.stop.is_set():
+        # The weights of the trained models, and the vectors of the knowledge.
+        parts.retriever.retrieve(namespace, RetrieveRequest(query=_QUERY))
