@@ -129,8 +129,11 @@ def _telling_of(context: SearchContext, scope: TimeRange) -> Mask:
     versions = [
         version
         for (id, version), named in dates.items()
-        if (text := texts.get(version)) is not None
-        if _covers(text, named, scope) or (id in lasting and _is_valid_in(text, named, scope, for_life=id in identity))
+        if version in texts
+        and (
+            _covers(texts[version], named, scope)
+            or (id in lasting and _is_valid_in(texts[version], named, scope, for_life=id in identity))
+        )
     ]
     mask = np.zeros(len(context.episodes), np.bool_)
     mask[context.episodes.rows_of(np.array(sorted(versions), np.int64))] = True

@@ -122,26 +122,25 @@ _IMPERSONAL = re.compile(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|o
 
 #: Flags of a text, as bits, which `ranking.features` combines with the intent of the query.
 QUESTION, TIME, NUMBER, PREFERENCE, NAMING, CHANGE = 1, 2, 4, 8, 32, 64
-# These are compared with `spaced_words`, except for names and times of day.
+# These are compared with `spaced_words`.
 _TIME_WORDS = re.compile(
     r" (?:noon|midnight|yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|january|february|"
     r"march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|autumn|morning|"
     r"recently|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d)\b",
 )
-#: The digit comes first, since `re` looks for one of a set of characters fast.
-_CLOCK_TIME = re.compile(r"\d(?<!\w\d)\d?:\d\d\b")
 _NUMBER_WORDS = re.compile(
     r" (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|several|dozen|first|second|third)\b",
 )
 _PREFERENCE_WORDS = re.compile(r" (?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b")
 _NAMING_WORDS = re.compile(r" (?:called|named|names? (?:s|is|was|are))\b")
-_INTRODUCING_WORDS = re.compile(r" (?:i a?m|call (?:me|him|her|it|them|us)) [a-z]")
-_INTRODUCTION = re.compile(r"\b(?i:i['’]m|i am|call (?:me|him|her|it|them|us)) [A-Z]")
 #: A statement replaces an earlier one.
 _CHANGE_WORDS = re.compile(
     r" (?:actually|instead|after all|no longer|no more|any ?more|changed|moved (?:me|us|it|to)|now|new|again|update|"
     r"from now|switched|raised|lowered|postponed|rescheduled|cancel\w{0,6}|picked up|is done|correction|not \w+ but)\b",
 )
+# These are compared with the text. `re` looks for one of a set of characters fast, so that such a set comes first.
+_CLOCK_TIME = re.compile(r"\d(?<!\w\d)\d?:\d\d\b")
+_INTRODUCTION = re.compile(r"[IiCc](?<!\w.)(?i:(?<=i)(?:['’]m| am)|(?<=c)all (?:me|him|her|it|them|us)) [A-Z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,17 +242,19 @@ def _is_personal(question: str) -> bool:
 def text_flags(text: str, required: int) -> int:
     """Return the flags of a text among those of `required`, as bits."""
     words = spaced_words(text)
-    has = {
-        QUESTION: lambda: is_question(text),
-        TIME: lambda: _TIME_WORDS.search(words) or _CLOCK_TIME.search(text),
-        NUMBER: lambda: _NUMBER_WORDS.search(words),
-        PREFERENCE: lambda: _PREFERENCE_WORDS.search(words),
-        NAMING: lambda: (
-            _NAMING_WORDS.search(words) or (_INTRODUCING_WORDS.search(words) and _INTRODUCTION.search(text))
-        ),
-        CHANGE: lambda: _CHANGE_WORDS.search(words),
-    }
-    return sum(flag for flag, is_found in has.items() if required & flag and is_found())
+    flags = QUESTION * (required & QUESTION > 0 and is_question(text))
+    for flag, pattern, compared in (
+        (TIME, _TIME_WORDS, words),
+        (TIME, _CLOCK_TIME, text),
+        (NUMBER, _NUMBER_WORDS, words),
+        (PREFERENCE, _PREFERENCE_WORDS, words),
+        (NAMING, _NAMING_WORDS, words),
+        (NAMING, _INTRODUCTION, text),
+        (CHANGE, _CHANGE_WORDS, words),
+    ):
+        if required & flag & ~flags and pattern.search(compared) is not None:
+            flags |= flag
+    return flags
 
 
 def is_question(text: str) -> bool:
