@@ -21,10 +21,11 @@ from recollect.api.memory.references import check_references, has_references
 from recollect.api.memory.turn import AsyncTurns
 from recollect.api.retrieval.understanding.query import utc_now
 from recollect.api.settings import Settings
+from recollect.events.backends.open_log import sqlite_path
 from recollect.events.envelope import Appended, EventDraft
 from recollect.events.tracing import memory_span
 from recollect.events.validation import producer_drafts
-from recollect.jobs.forgetting.forget_events import may_wait
+from recollect.jobs.forgetting.forget_events import may_read_all
 
 #: Bytes of payloads that are read on the event loop, which takes up to 20 ms; more are read by a thread.
 _LOOP_BYTES_MAX = 64 << 10
@@ -35,14 +36,14 @@ async def off_loop(
     namespace: str,
     drafts: Sequence[EventDraft],
     *,
-    waits: bool = False,
+    reads_more: bool = False,
 ) -> list[EventDraft]:
     """Return `read(namespace, drafts)`; large drafts do not hold up the event loop, for 0.4 s with 1 MiB.
 
     Parameters:
-        waits: whether `read` may read more than the drafts.
+        reads_more: whether `read` may read more than the drafts.
     """
-    if not waits and sum(len(draft.payload) for draft in drafts) <= _LOOP_BYTES_MAX:
+    if not reads_more and sum(len(draft.payload) for draft in drafts) <= _LOOP_BYTES_MAX:
         return read(namespace, drafts)
     return await asyncio.to_thread(read, namespace, drafts)
 
@@ -53,8 +54,8 @@ async def append_screened(
     """Append screened events; errors are those of `Recollect.append_drafts`."""
     with memory_span(operation_of(screened), namespace) as span:
         # A log on a server is read for answers as well.
-        waits = may_wait(screened) or not parts.log.files()
-        prepared = await off_loop(parts.prepared, namespace, screened, waits=waits)
+        reads_more = may_read_all(screened) or sqlite_path(parts.settings.storage.log_url) is None
+        prepared = await off_loop(parts.prepared, namespace, screened, reads_more=reads_more)
         if has_references(screened):
             await asyncio.to_thread(check_references, parts.log, parts.read_models, namespace, screened)
         recorded = await parts.log.append_async(namespace, prepared, expected_version=expected_version)

@@ -87,7 +87,7 @@ class JobContext:
     retention_looks: BoundedCache[str, RetentionLook] = field(default_factory=_new_looks)
     #: By namespace, the messages after the last recorded one that the extraction of this process has read.
     read_messages: BoundedCache[str, ReadMessages] = field(default_factory=_new_read_messages)
-    #: By namespace, a version up to which none of the last events forgets what a request names.
+    #: By namespace, the version up to which its last events were searched for what a request has forgotten, in vain.
     unforgotten_versions: BoundedCache[str, int] = field(default_factory=_new_versions)
     #: Set when the process stops; a job then returns after its current append.
     stop: threading.Event = field(default_factory=threading.Event)

@@ -40,8 +40,8 @@ from recollect.jobs.forgetting.forget_requests import (
     may_request,
     stays,
 )
-from recollect.projections.embeddings.reading_encoder import Embed, reading_embed
-from recollect.projections.projection_settings import DEFAULT_MODEL
+from recollect.projections.embeddings.reading_encoder import Embed, reading_embed, wait_for_encoders
+from recollect.projections.projection_settings import DEFAULT_MODEL, FORGETTING_MODEL
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.text.sentences import sentence_bounds
 
@@ -69,10 +69,10 @@ _ITEMS_MAX = 24
 _TAIL_EVENTS = 64
 
 
-def may_wait(drafts: Sequence[EventDraft]) -> bool:
+def may_read_all(drafts: Sequence[EventDraft]) -> bool:
     """Return whether `with_forgettings` may read all messages, too long for an event loop: 1 s for 50,000."""
-    said = [message for event in drafts if (message := _message(event)) is not None]
-    return len(said) <= _READ_MESSAGES_MAX and any(it.is_user and may_request(it.text) for it in said)
+    said = _said(drafts)
+    return len(said) <= _READ_MESSAGES_MAX and _may_ask(said)
 
 
 def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
@@ -80,14 +80,14 @@ def with_forgettings(context: JobContext, namespace: str, drafts: Sequence[Event
 
     Where the read model cannot be read in time, the job adds them later: an append depends on the log alone.
     """
-    said = [message for event in drafts if (message := _message(event)) is not None]
+    said = _said(drafts)
     if len(said) > _READ_MESSAGES_MAX:
         return [*drafts]
-    if not any(message.is_user and may_request(message.text) for message in said):
+    if not _may_ask(said):
         return _with_answer(context, namespace, drafts)
     named = [event if event.id else event._replace(id=str(uuid_utils.uuid7())) for event in drafts]
     by_id = {event.id: event for event in named}
-    messages = [message for event in named if (message := _message(event)) is not None]
+    messages = _said(named)
     asking = [place for place, message in enumerate(messages) if _requests(context, message)]
     added: list[EventDraft] = []
     try:
@@ -152,7 +152,9 @@ def requests_of(context: JobContext, text: str, speaker: str, *, waits: bool = F
     """
     if not may_request(text):
         return []
-    encoders = encoders_of(context.vectors().embedder, _LOAD_SECONDS_MAX if waits else 0)
+    if waits:
+        wait_for_encoders(context.vectors().embedder, [FORGETTING_MODEL], context.stop)
+    encoders = encoders_of(context.vectors().embedder, 0)
     return forget_requests(text, speaker, None if encoders is None else encoders.read_pairs)
 
 
@@ -168,6 +170,16 @@ def _message(event: EventDraft | RecordedEvent, version: int = 0) -> SpokenMessa
         return None
     payload = orjson.loads(event.payload)
     return spoken_message(event.id or "", event.session_id, event.actor, event.occurred_at_us, payload, version)
+
+
+def _said(drafts: Sequence[EventDraft]) -> list[SpokenMessage]:
+    """Return the messages among drafts."""
+    return [message for event in drafts if (message := _message(event)) is not None]
+
+
+def _may_ask(said: Sequence[SpokenMessage]) -> bool:
+    """Return whether a user may ask to forget in one of some messages, by words alone."""
+    return any(message.is_user and may_request(message.text) for message in said)
 
 
 def _messages(context: JobContext, namespace: str, snapshot: Snapshot, after: int = 0) -> Iterator[SpokenMessage]:

@@ -59,11 +59,9 @@ _DETERMINER = re.compile(r"\b(?:the|my|our|an?)\s", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 #: Digits of a value by which other messages that repeat it are recognised.
 _VALUE_DIGITS_MIN = 4
-_FIGURE = r"\d[\d .,/-]{1,30}\d|\d{3,}|\b(?=\w{0,30}\d)(?=\d{0,30}[^\W\d])\w{6,40}"
-_VALUE = re.compile(rf"\w[\w.+-]{{0,60}}@[\w.-]{{2,60}}|{_FIGURE}")
-_FIGURES = re.compile(_FIGURE)
-#: Every value has one of these: `re` finds them 100 times as fast as the values.
-_OF_VALUE = re.compile(r"[\d@]")
+_VALUE = re.compile(
+    r"\w[\w.+-]{0,60}@[\w.-]{2,60}|\d[\d .,/-]{1,30}\d|\d{3,}|\b(?=\w{0,30}\d)(?=\d{0,30}[^\W\d])\w{6,40}"
+)
 _DIGITS = re.compile(r"\d+")
 #: A figure that many messages have.
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -271,17 +269,14 @@ def leader(
 
 def values_of(text: str) -> set[str]:
     """Return the figures, addresses and codes in a text, without spaces and signs between digits."""
-    if not _OF_VALUE.search(text):
-        return set()
-    pattern = _VALUE if "@" in text else _FIGURES
-    values = (match[0].casefold() for match in pattern.finditer(text[:_TEXT_CHARS_MAX]))
+    values = (match[0].casefold() for match in _VALUE.finditer(text[:_TEXT_CHARS_MAX]))
     plain = {value if any(map(str.isalpha, value)) else "".join(_DIGITS.findall(value)) for value in values}
     return {value for value in plain if len(value) >= _VALUE_DIGITS_MIN and not _YEAR.fullmatch(value)}
 
 
 def _may_repeat(values: Set[str], text: str) -> bool:
-    """Return whether a text may have one of the values."""
-    if not values or not _OF_VALUE.search(text):
+    """Return whether a text may have one of the values, which is found out in a tenth of the time of its values."""
+    if not values:
         return False
     digits, folded = "".join(_DIGITS.findall(text)), text.casefold()
     return any(value in digits or value in folded for value in values)

@@ -182,7 +182,7 @@ def test_both_things_of_a_request_are_forgotten(memory: Recollect) -> None:
 def test_an_answer_that_repeats_what_is_forgotten_is_forgotten_too(memory: Recollect, *, is_one_append: bool) -> None:
     tell(memory)
     answer = message("Okay, I'll forget your salary of 72,000.", role="assistant", session_id="new", id="answer")
-    events = [said("Please forget my salary.", session="new"), answer]
+    events = [message("Good morning!", role="assistant"), said("Please forget my salary.", session="new"), answer]
     for appended in [events] if is_one_append else [[event] for event in events]:
         memory.append("a", appended)
     memory.append("a", message("You have a salary review on Friday.", role="assistant", session_id="new", id="other"))
