@@ -49,7 +49,7 @@ from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import QueryTimeout
-from recollect.projections.search_index.episode_arrays import EpisodeArrays, Ints
+from recollect.projections.search_index.episode_arrays import UNKNOWN, EpisodeArrays, Ints
 
 _Result = TypeVar("_Result")
 
@@ -348,6 +348,7 @@ def _candidates_with_signals(
         started_ms = budget.spent_ms
         try:
             late = _late_interaction(context, semantics, database_signals.keywords, candidates, background)
+            _read_text_flags(context, candidates.rows)
         except Exception as error:
             budget.record_missing("semantic", error)
             return _candidates_with_signals(context, database_signals, None, background)
@@ -404,6 +405,15 @@ def _late_interaction(
         versions,
         background,
     )
+
+
+def _read_text_flags(context: SearchContext, rows: Ints) -> None:
+    """Fill in the text flags of the candidates, and of the turns before them, that were computed with the vectors."""
+    versions, flags = context.episodes.versions, context.episodes.text_flags
+    read = np.unique(np.maximum(np.concatenate([rows, rows - 1]), 0))
+    unknown = read[flags[read] == UNKNOWN]
+    stored = context.vectors.text_flags(context.namespace, context.snapshot, versions[unknown].tolist())
+    flags[unknown] |= np.fromiter((stored.get(version, UNKNOWN) for version in versions[unknown].tolist()), np.int64)
 
 
 def _graph_strength(context: SearchContext) -> NDArray[np.float64]:

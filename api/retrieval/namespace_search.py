@@ -40,10 +40,10 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import QueryEmbeddings, weights_name
 from recollect.api.retrieval.understanding.fillers import is_filler
 from recollect.api.retrieval.understanding.query import Query
-from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.queries.knowledge_items import KnowledgeItem
+from recollect.projections.text.text_flags import is_question
 from recollect.projections.text.words import STOP_WORDS, folded_words
 
 #: Two texts are duplicates when they are the same, or when this share of their distinct words is common; of shorter

@@ -16,8 +16,8 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.result_items import episode_item
 from recollect.api.retrieval.search.search_context import SearchContext
-from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.projections.search_index.episode_arrays import ROLES
+from recollect.projections.text.text_flags import is_question
 from recollect.projections.text.words import content_words
 
 #: Messages whose neighbours are added, and their lowest probability.

@@ -1,4 +1,4 @@
-"""Episode embedding: gives the episodes of a namespace their vectors and token codes, in batches after a checkpoint."""
+"""Episode embedding: gives the episodes of a namespace vectors, token codes and text flags, in batches."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from recollect.projections.embeddings.windows import SessionWindows
 from recollect.projections.queries.queried_episodes import EpisodeToEmbed
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.summary_sources import read_turns
+from recollect.projections.text.text_flags import text_flags
 
 #: Episodes embedded in one transaction: a killed process loses a second or two of work.
 BATCH_EPISODES = 256
@@ -69,8 +70,9 @@ class EpisodeEmbedding:
         batch = self._batch(episodes)
         new = self._missing(batch)
         last = episodes[-1]
+        flags = {episode.version: text_flags(episode.spoken.text) for episode in episodes}
         with self._store.lock:
-            return self._store.save(new, batch, after=after, last=(last.version, last.id))
+            return self._store.save(new, batch, flags, after=after, last=(last.version, last.id))
 
     def _missing(self, batch: Sequence[tuple[int, Passage, bytes]]) -> dict[bytes, StoredEmbedding]:
         """Return the embeddings of the stretches of a batch that are not stored, by their digests."""

@@ -10,6 +10,7 @@ from recollect.events.backends.log import EventLog
 from recollect.events.storage.database import connect, storage_errors, truncate_wal
 from recollect.projections.embeddings.passages import SourceTurn, passages, summary_passages
 from recollect.projections.embeddings.stretches import Stretch
+from recollect.projections.embeddings.vector_schema import tables
 from recollect.projections.embeddings.windows import SessionWindows
 from recollect.projections.queries.queried_episodes import EpisodeRow, SpokenText
 from recollect.projections.queries.snapshot import Snapshot
@@ -25,6 +26,7 @@ _REMOVALS = (
     "DELETE FROM embeddings",
     "DELETE FROM vectors WHERE digest NOT IN (SELECT digest FROM kept)",
     "DELETE FROM token_codes WHERE vector_key NOT IN (SELECT key FROM vectors)",
+    "DELETE FROM text_flags",
 )
 
 
@@ -65,8 +67,8 @@ def prune_vectors(path: Path, kept: Iterable[bytes], version: int) -> int:
     with closing(connect(path, create=False)) as connection, storage_errors(path):
         connection.execute("CREATE TEMP TABLE kept (digest BLOB PRIMARY KEY) WITHOUT ROWID")
         connection.execute("BEGIN IMMEDIATE")
-        # A file of an earlier release lacks this table.
-        connection.execute("CREATE TABLE IF NOT EXISTS purges (version INTEGER PRIMARY KEY) STRICT")
+        # A file of an earlier release may lack one.
+        connection.execute(tables())
         connection.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((digest,) for digest in kept))
         connection.execute("INSERT OR REPLACE INTO purges VALUES (?)", (version,))
         before = connection.total_changes()

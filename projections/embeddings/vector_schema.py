@@ -15,7 +15,7 @@ def migrate(connection: apsw.Connection) -> int:
     A file of a later release has a higher number and is used unchanged: stop all processes
     of an earlier release before one that stores rows in another form uses the folder.
     """
-    connection.execute(_schema())
+    connection.execute(tables())
     migrations = _migrations()
     if _applied(connection) < len(migrations):
         connection.execute("BEGIN IMMEDIATE")
@@ -43,7 +43,8 @@ def _applied(connection: apsw.Connection) -> int:
 
 
 @cache
-def _schema() -> str:
+def tables() -> str:
+    """Return the statements that create the missing tables."""
     return files(__package__).joinpath("vectors.sql").read_text(encoding="utf-8")
 
 

@@ -24,6 +24,7 @@ from recollect.projections.embeddings.token_codes import StoredCodes, Vector
 from recollect.projections.embeddings.vector_file import StoredArrays, VectorFile, due_rows
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vector_schema import migrate
+from recollect.projections.queries.records import json_list
 from recollect.projections.queries.snapshot import Snapshot
 from recollect.projections.read_models.layout import remove_vector_file
 
@@ -48,16 +49,18 @@ JOIN vectors ON vectors.key = embeddings.vector_key
 WHERE embeddings.chunk = 0
 """
 
-_EMBEDDED_AMONG = "SELECT DISTINCT version FROM embeddings WHERE model = ? AND version IN (%s)"
+_EMBEDDED_AMONG = "SELECT DISTINCT version FROM json_each(?) JOIN embeddings ON model = ? AND version = value"
 # The codes of a JSON list of keys.
 _CODES = "SELECT vector_key, codes FROM json_each(?) CROSS JOIN token_codes ON vector_key = value"
-# The keys of the passages of a JSON list of versions.
 _VECTORS_AFTER = "SELECT count(*) FROM embeddings WHERE model = ? AND version > ? AND version <= ?"
 
 _INSERT_VECTOR = "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)"
 _INSERT_CODES = """
 INSERT OR REPLACE INTO token_codes (vector_key, codes) SELECT key, ? FROM vectors WHERE model = ? AND digest = ?
 """
+# The flags of a JSON list of versions.
+_TEXT_FLAGS = "SELECT version, flags FROM json_each(?) CROSS JOIN text_flags ON version = value"
+_INSERT_FLAGS = "INSERT OR REPLACE INTO text_flags (version, flags) VALUES (?, ?)"
 _INSERT_PASSAGE = """
 INSERT OR REPLACE INTO embeddings (model, version, part, chunk, vector_key)
 SELECT model, ?, 'turn', ?, key FROM vectors WHERE model = ? AND digest = ?
@@ -183,6 +186,7 @@ class VectorStore:
         self,
         embeddings: Mapping[bytes, StoredEmbedding],
         passages: Sequence[tuple[int, Passage, bytes]],
+        text_flags: Mapping[int, int],
         *,
         after: int,
         last: tuple[int, str],
@@ -192,6 +196,7 @@ class VectorStore:
         Parameters:
             embeddings: new embeddings by the digests of their stretches.
             passages: (version of the episode, or of an expired source of it, passage, digest of its stretch).
+            text_flags: those of the episodes, by version.
             after: the checkpoint that the passages follow.
             last: version and id of the last episode among them.
 
@@ -204,8 +209,10 @@ class VectorStore:
                 return False
             if self.checkpoint() == 0:
                 self._connection.execute("DELETE FROM embeddings WHERE model = ?", (self._model,))
+                self._connection.execute("DELETE FROM text_flags")
             self._insert(embeddings)
             self._insert_passages(passages)
+            self._connection.executemany(_INSERT_FLAGS, [*text_flags.items()])
             self._connection.execute(_SAVE_PROGRESS, (self._model, self._source, *last))
         self._reload_if_passed(passages, after)
         return True
@@ -270,8 +277,8 @@ class VectorStore:
         """Return the `versions` that have passages; none when the vectors are of another source."""
         if not self.checkpoint():
             return set()
-        statement = _EMBEDDED_AMONG % _placeholders(versions)
-        return {version for (version,) in self._connection.execute(statement, (self._model, *versions))}
+        rows = self._connection.execute(_EMBEDDED_AMONG, (json_list(versions), self._model))
+        return {version for (version,) in rows}
 
     def text_vectors(self, digests: Iterable[bytes]) -> dict[bytes, Vector]:
         """Return the vectors of the texts with these sha256, without those that have none."""
@@ -284,7 +291,7 @@ class VectorStore:
 
         Episodes without a vector are left out.
         """
-        rows: Any = self._connection.execute(_TURN_VECTORS, (orjson.dumps([*versions]).decode(), self._model))
+        rows: Any = self._connection.execute(_TURN_VECTORS, (json_list(versions), self._model))
         return {version: restored(vector) for version, vector in rows}
 
     def loaded_index(self, dimensions: int) -> tuple[int, VectorIndex]:
@@ -301,7 +308,14 @@ class VectorStore:
 
     def codes(self, keys: Sequence[int]) -> dict[int, bytes]:
         """Return the token codes of the passages with these keys; passages without codes are left out."""
-        rows: list[Any] = self._connection.execute(_CODES, (orjson.dumps([*keys]).decode(),)).fetchall()
+        rows: list[Any] = self._connection.execute(_CODES, (json_list(keys),)).fetchall()
+        return dict(rows)
+
+    def text_flags(self, versions: Sequence[int]) -> dict[int, int]:
+        """Return the stored flags of the texts of these episodes by version; none when they are of another source."""
+        if not self.checkpoint():
+            return {}
+        rows: list[Any] = self._connection.execute(_TEXT_FLAGS, (json_list(versions),)).fetchall()
         return dict(rows)
 
     def remove_other_models(self, keep: Collection[str]) -> None:
@@ -433,9 +447,4 @@ class VectorStore:
 
 def _hex_list(digests: Iterable[bytes]) -> str:
     """Return digests for `json_each`, which `unhex` makes digests again."""
-    return orjson.dumps([digest.hex() for digest in digests]).decode()
-
-
-def _placeholders(values: Sequence[int]) -> str:
-    """Return the placeholders of a list of values in SQL."""
-    return ", ".join("?" * len(values))
+    return json_list(digest.hex() for digest in digests)

@@ -46,6 +46,7 @@ from recollect.projections.read_models.purges import Target
 from recollect.projections.read_models.read_models import ReadModels
 from recollect.projections.schema.schema import SCHEMA_VERSION
 from recollect.projections.search_index.index_cache import IndexCache
+from recollect.projections.text.text_flags import TEXT_FLAGS_VERSION
 
 if TYPE_CHECKING:
     from recollect.projections.embeddings.shared_vectors import SharedVectors
@@ -379,6 +380,13 @@ class Vectors:
                 parts += [read] if len(read.keys) else []
         return EpisodeCodes(of_versions, of_keys, tuple(parts))
 
+    def text_flags(self, namespace: str, snapshot: Snapshot, versions: Sequence[int]) -> dict[int, int]:
+        """Return the flags of the texts of embedded episodes by version. The model must be ready."""
+        if not self._path(namespace).exists() or not versions:
+            return {}
+        with self._using(namespace, snapshot) as store, store.lock:
+            return store.text_flags(versions)
+
     @contextmanager
     def _using(self, namespace: str, snapshot: Snapshot) -> Generator[VectorStore]:
         """Yield the open store of `namespace`; when its file is damaged, remove it."""
@@ -398,7 +406,10 @@ class Vectors:
                 f"the embedding model {self.embedder.name!r} is not ready, so its vectors cannot be selected from "
                 "those of other models; wait until it is loaded"
             )
-        source = f"log {snapshot.state.log_id}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}"
+        source = (
+            f"log {snapshot.state.log_id}, schema {SCHEMA_VERSION}, passages {PASSAGES_VERSION}, "
+            f"text flags {TEXT_FLAGS_VERSION}"
+        )
         path = self._path(namespace)
         try:
             return VectorStore(path, self.embedder.fingerprint, source)

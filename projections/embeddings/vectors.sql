@@ -25,11 +25,17 @@ CREATE TABLE IF NOT EXISTS embeddings (
     PRIMARY KEY (model, version, part, chunk)
 ) STRICT, WITHOUT ROWID;
 
+-- Flags of the texts of the embedded episodes (`projections/text/text_flags.py`), which ranking reads.
+CREATE TABLE IF NOT EXISTS text_flags (
+    version INTEGER PRIMARY KEY,  -- of the episode
+    flags   INTEGER NOT NULL
+) STRICT;
+
 -- The progress of each model. Another source makes its embeddings invalid. So does another event at the checkpoint: the
 -- log was replaced by an older copy, which has got other events since.
 CREATE TABLE IF NOT EXISTS embedded (
     model      TEXT PRIMARY KEY,
-    source     TEXT    NOT NULL,  -- id of the log, versions of the schema and of the passages
+    source     TEXT    NOT NULL,  -- id of the log, versions of the schema, of the passages and of the text flags
     checkpoint INTEGER NOT NULL,  -- version of the last episode embedded
     last_id    TEXT    NOT NULL   -- id of that episode's event
 ) STRICT, WITHOUT ROWID;

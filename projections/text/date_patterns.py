@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from recollect.projections.text import date_meanings as meanings
@@ -34,6 +35,8 @@ _FIGURES = re.compile(
 _TOKEN = re.compile(r"[^\W\d_]+")
 #: The groups that need a word of their class near: a pattern is not tried where the text has none.
 _CLASSES = ("weekday", "month", "unit", "season", "holiday", "offset")
+#: A named group of a pattern.
+_GROUP = re.compile(r"\(\?P<(\w+)>")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _CYRILLIC = re.compile("[а-яА-Я]")
 
@@ -42,15 +45,21 @@ _CYRILLIC = re.compile("[а-яА-Я]")
 _ALONE = ".alone"
 
 
-class Pattern(NamedTuple):
+@dataclass(frozen=True)
+class Pattern:
     """A pattern of dates."""
 
     #: What its dates are, such as `weekday`; an input of the reading.
     kind: str
-    pattern: re.Pattern[str]
+    source: str
     meaning: Meaning
     #: The classes of words that it needs.
     classes: frozenset[str]
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """Return the compiled pattern. All those of English take 30 ms, and a text needs few of them."""
+        return re.compile(folded_pattern(self.source))
 
 
 class DateReading(NamedTuple):
@@ -88,7 +97,7 @@ def possible_dates(text: str, sent_at: datetime, language: Language | None = Non
     # A whole date in one language may be part of a date in another: `dia 12` of `dia 12 de novembro`.
     for is_alone in (False, True):
         for name, (start, end, classes) in stretches:
-            for row in _compiled(name):
+            for row in _patterns(name):
                 if row.kind.endswith(_ALONE) == is_alone and row.classes <= classes:
                     _match(row, Expression, (folded, start, end), DATE_WORDS[name], sent_at, taken, readings)
     readings.sort(key=lambda reading: reading.start)
@@ -105,7 +114,7 @@ def _match(
     readings: list[DateReading],
 ) -> None:
     """Add the expressions that a pattern matches within a stretch of a text, unless another one took their place."""
-    for match in row.pattern.finditer(*within):
+    for match in row.compiled.finditer(*within):
         start, end = match.start(), match.start() + len(match.group().rstrip(". "))
         if taken.find(1, start, end) >= 0:
             continue
@@ -118,7 +127,7 @@ def _match(
         if candidates and all(timedelta() < last - first <= _LONGEST for first, last in candidates):
             taken[start:end] = b"\1" * (end - start)
             kind = f"{row.kind}{expression.side:+}" if expression.side is not None else row.kind
-            if "count" in row.pattern.groupindex and meanings.is_vague(expression):
+            if "count" in row.compiled.groupindex and meanings.is_vague(expression):
                 kind = f"{row.kind}.vague"
             if expression.year is not None and row.kind != "year":
                 kind = f"{row.kind}.full"
@@ -406,8 +415,8 @@ def _spaced(words: DateWords) -> list[Row]:
 
 
 @cache
-def _compiled(language: str) -> tuple[Pattern, ...]:
-    """Return the compiled patterns of a language."""
+def _patterns(language: str) -> tuple[Pattern, ...]:
+    """Return the patterns of a language."""
     words = DATE_WORDS[language]
     if language in UNSPACED:
         rows: Sequence[Row] = unspaced_rows(words)
@@ -415,7 +424,6 @@ def _compiled(language: str) -> tuple[Pattern, ...]:
         rows = _ENGLISH if language == "en" else _spaced(words)
     before, after = ("(?:", ")") if language in UNSPACED else (r"\b(?:", r")(?!\w)")
     return tuple(
-        Pattern(kind, compiled, meaning, frozenset(_CLASSES) & compiled.groupindex.keys())
+        Pattern(kind, f"{before}{pattern}{after}", meaning, frozenset(_CLASSES).intersection(_GROUP.findall(pattern)))
         for kind, pattern, meaning in rows
-        for compiled in (re.compile(f"{before}{folded_pattern(pattern)}{after}"),)
     )

@@ -22,6 +22,7 @@ from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.vectors import EmbeddingBacklog, Vectors
 from recollect.projections.read_models.layout import namespace_folder
 from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.text.text_flags import QUESTION, text_flags
 
 Open = Callable[[Embedder], Vectors]
 
@@ -82,6 +83,24 @@ def test_what_is_embedded_is_found_and_counted(log: SqliteLog, models: ReadModel
         "user: red apples\nuser: green pears",
         "user: red apples\nuser: green pears\nuser: blue plums",
     ]
+
+
+def test_the_flags_of_the_texts_are_stored_with_the_vectors_and_removed_with_them(
+    log: SqliteLog, models: ReadModels, open_vectors: Open, tmp_path: Path
+) -> None:
+    vectors = open_vectors(HashingEmbedder())
+    texts = ["When is the dentist?", "The dentist is on Friday at 9:30, it costs 80 euros.", "Thanks!"]
+    say(log, models, *texts)
+    with models.reading("a") as snapshot:
+        assert vectors.text_flags("a", snapshot, [1, 2, 3]) == {}
+    vectors.embed_new("a")
+    with models.reading("a") as snapshot:
+        stored = vectors.text_flags("a", snapshot, [1, 2, 3, 99])
+    assert stored == {version: text_flags(text) for version, text in enumerate(texts, 1)}
+    assert [flags & QUESTION for flags in stored.values()] == [QUESTION, 0, 0]
+    vectors.prune("a", 4)
+    with closing(apsw.Connection(str(namespace_folder(tmp_path, "a") / "vectors.db"))) as connection:
+        assert connection.execute("SELECT count(*) FROM text_flags").fetchall() == [(0,)]
 
 
 def test_the_index_is_extended_by_what_comes_later(log: SqliteLog, models: ReadModels, open_vectors: Open) -> None:
@@ -355,7 +374,7 @@ def test_vectors_of_an_earlier_release_are_dropped_once_and_embedded_again(
     assert nearest(models, reopened, embedder, "red apples") == []
     assert reopened.embed_new("a") == 1
     assert nearest(models, reopened, embedder, "red apples") == [1]
-    assert tables() == {"vectors", "token_codes", "embeddings", "embedded", "purges"}
+    assert tables() == {"vectors", "token_codes", "embeddings", "text_flags", "embedded", "purges"}
     reopened.close()
 
     # The migrations do not run a second time.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.api.retrieval.understanding.answer_type import AnswerType, answer_types, counts_any, expected_answer
+from recollect.projections.text.answer_type import AnswerType, answer_types, counts_any, expected_answer
 from recollect.projections.text.stems import content_stems
 
 _ALL = sum(AnswerType)

@@ -30,10 +30,9 @@ from hypothesis.strategies import DataObject, data, just, lists, sampled_from
 from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to, hostile_words
 
 import recollect
-from recollect.api.retrieval.understanding.answer_type import answer_types, counts_any
 from recollect.api.retrieval.understanding.fillers import addressed_names
 from recollect.api.retrieval.understanding.question_extraction import extract_question
-from recollect.api.retrieval.understanding.question_intent import question_intent, text_flags
+from recollect.api.retrieval.understanding.question_intent import question_intent
 from recollect.events.intake.asked_codes import asked_probability
 from recollect.events.intake.code_numbers import code_numbers
 from recollect.events.intake.code_words import code_words
@@ -51,11 +50,13 @@ from recollect.jobs.summarising.summarised_rows import plain_rows
 from recollect.projections.embeddings.passages import passages
 from recollect.projections.projector.predicates import canonical
 from recollect.projections.queries.queried_episodes import SpokenText
+from recollect.projections.text.answer_type import answer_types, counts_any
 from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.names import mentioned_names
 from recollect.projections.text.prompt_fence import single_line
 from recollect.projections.text.question_times import question_times
 from recollect.projections.text.segments import compound_tails, search_segments
+from recollect.projections.text.text_flags import text_flags
 from recollect.projections.text.words import content_words
 
 _NOW = datetime(2026, 3, 5, tzinfo=UTC)
@@ -65,11 +66,12 @@ _GROUPS = 8
 _TRIES = 5
 #: Functions that make patterns while a program runs, of escaped text: names in a query or of an export, speakers of a
 #: benchmark; and the one that makes those of `rules.toml`, which are tried.
-#: `_before`, `_after` and `_rule` make those of a constant of their module.
+#: `_before`, `_after`, `_rule` and `compiled` make those of a constant of their module.
 _MADE_LATER = {
     "remove_names",
     "_rename_speakers",
     "_compiled",
+    "compiled",
     "_before",
     "_after",
     "_names_pattern",

@@ -19,7 +19,6 @@ from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.features import near_span_mask, span_mask
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.query import TimeRange
-from recollect.api.retrieval.understanding.question_intent import is_question
 from recollect.events.envelope import DAY_US, datetime_of, microseconds
 from recollect.projections.queries.date_queries import DateQueries
 from recollect.projections.queries.knowledge_items import KnowledgeItem
@@ -29,6 +28,7 @@ from recollect.projections.search_index.knowledge_index import KnowledgeIndex
 from recollect.projections.text.date_bounds import are_ends, has_both_ends, is_first_day, is_last_day
 from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.text_flags import is_question
 from recollect.projections.text.words import WORD
 
 #: The reason of a result without items: nothing that memory has is of the time asked for.

@@ -14,13 +14,14 @@ import numpy as np
 from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.relevance_gate import MEASURES, answer_measures
-from recollect.api.retrieval.understanding.answer_type import AnswerType
 from recollect.api.retrieval.understanding.asks_memory import asks_logit
-from recollect.api.retrieval.understanding.question_intent import QuestionIntent, is_question
+from recollect.api.retrieval.understanding.question_intent import QuestionIntent
 from recollect.jobs.extraction.statement_reader import HEADS, ReadClause, read_each
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import ROLES, Ints
+from recollect.projections.text.answer_type import AnswerType
 from recollect.projections.text.sentences import split_sentences
+from recollect.projections.text.text_flags import is_question
 
 #: Candidates that the model chooses from: the first ones of the order, and turns around the best of them.
 FIRST_MAX = 20

@@ -15,26 +15,29 @@ from numpy.typing import NDArray
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.search.keyword_search import KeywordScores
 from recollect.api.retrieval.search.semantic_search import SemanticScores
-from recollect.api.retrieval.understanding.answer_type import AnswerType, answer_types, counts_any
 from recollect.api.retrieval.understanding.query import Query, TimeRange
-from recollect.api.retrieval.understanding.question_intent import (
+from recollect.api.retrieval.understanding.question_intent import QuestionIntent, has_other_name
+from recollect.events.envelope import DAY_US
+from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.queries.episode_queries import EpisodeQueries
+from recollect.projections.search_index.episode_arrays import NO_ZONE, ROLES, EpisodeArrays, Ints, SmallInts
+from recollect.projections.text.answer_type import AnswerType, counts_any
+from recollect.projections.text.stems import content_stems
+from recollect.projections.text.text_flags import (
     CHANGE,
+    COMPUTED_SHIFT,
     NAMING,
     NUMBER,
     PREFERENCE,
     QUESTION,
     TIME,
-    QuestionIntent,
-    has_other_name,
+    TYPES_SHIFT,
+    WORD_COUNT,
+    WORDS_MAX,
+    WORDS_SHIFT,
     text_flags,
 )
-from recollect.events.envelope import DAY_US
-from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.queries.episode_queries import EpisodeQueries
-from recollect.projections.search_index.episode_arrays import NO_ZONE, ROLES, EpisodeArrays, Ints, SmallInts
-from recollect.projections.text.segments import unsegmented_words
-from recollect.projections.text.stems import content_stems
-from recollect.projections.text.words import WORD, content_words
+from recollect.projections.text.words import WORD
 
 #: Numbers, standardised to z-scores among the candidates.
 NUMERIC_FEATURES = (
@@ -85,13 +88,6 @@ FEATURES = (*NUMERIC_FEATURES, *BINARY_FEATURES)
 #: Features that need vectors.
 SEMANTIC = frozenset(name for name in NUMERIC_FEATURES if name.startswith(("dense_", "late"))) | {"answers"}
 
-#: Content words at which the feature `length` reaches 1.
-_LENGTH_FULL = 8
-#: The beginning of a text, which usually has that many content words.
-_BEGINNING_CHARS = 200
-#: Characters whose flags are computed: 1 MiB takes 0.1 s, and its beginning has the same ones. By the first 1,000,
-#: 74.0 % of the sessions of RealMem are found, instead of 75.2.
-_FLAGGED_CHARS_MAX = 32_768
 _HOUR_US = 3_600_000_000
 _MINUTE_US = np.int64(60_000_000)
 #: Turns before a candidate that `dense_before` looks at: a statement, the reply to it, and the next statement.
@@ -102,15 +98,8 @@ _USUAL_SPREAD_COUNT = 30
 #: An episode is near a time range of the query up to this time before its start and after its end.
 _NEAR_BEFORE_US = 3 * DAY_US
 _NEAR_AFTER_US = 14 * DAY_US
-#: The flag of `EpisodeArrays.text_flags` for the number of content words, next to the flags of `question_intent`.
-_WORD_COUNT = 16
-#: Layout of `EpisodeArrays.text_flags`: bits 0 to 15 the flags, from 16 on the computed flags, from 32 on the words.
-_COMPUTED_SHIFT = 16
-_WORDS_SHIFT = 32
 #: Types that many texts have without being an answer; each is a separate feature.
 _LOOSE_TYPES = AnswerType.PLACE.value | AnswerType.REASON.value
-#: The first bit of the answer types.
-_TYPES_SHIFT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +343,7 @@ def _binary_columns(
 def _text_columns(episodes: EpisodeQueries, versions: Ints, flags: Ints, query: Query) -> dict[str, NDArray[Any]]:
     """Return those of `_binary_columns` that depend on the texts of the candidates."""
     intent = query.intent
-    columns: dict[str, NDArray[Any]] = {"length": (flags >> _WORDS_SHIFT) / _LENGTH_FULL}
+    columns: dict[str, NDArray[Any]] = {"length": (flags >> WORDS_SHIFT) / WORDS_MAX}
     for name, flag, is_asked in (
         ("is_question", QUESTION, True),
         ("time_when", TIME, intent.when),
@@ -367,7 +356,7 @@ def _text_columns(episodes: EpisodeQueries, versions: Ints, flags: Ints, query: 
         if is_asked:
             columns[name] = (flags & flag) > 0
     if answer := int(intent.answer):
-        types = flags >> _TYPES_SHIFT & answer
+        types = flags >> TYPES_SHIFT & answer
         columns["answer_type"] = (types & ~_LOOSE_TYPES) > 0
         columns["place_where"] = (types & AnswerType.PLACE.value) > 0
         columns["reason_why"] = (types & AnswerType.REASON.value) > 0
@@ -389,42 +378,27 @@ def _required_flags(intent: QuestionIntent) -> int:
     """Return the text flags that the query needs; the patterns are slow, so the others are not computed."""
     return (
         QUESTION
-        | _WORD_COUNT
+        | WORD_COUNT
         | TIME * intent.when
         | NUMBER * (intent.count or intent.figure)
         | PREFERENCE * intent.preference
         | NAMING * intent.called
         | CHANGE * intent.present
-        | int(intent.answer) << _TYPES_SHIFT
+        | int(intent.answer) << TYPES_SHIFT
     )
 
 
 def _text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, required: int) -> Ints:
     """Return the text flags of the episodes at `rows`, at least those of `required`; each is computed once."""
     cached = arrays.text_flags[rows]
-    is_missing = ~cached >> _COMPUTED_SHIFT & required > 0
+    is_missing = ~cached >> COMPUTED_SHIFT & required > 0
     if not is_missing.any():
         return cached
     missing = np.unique(rows[is_missing])
     texts = episodes.texts(arrays.versions[missing].tolist())
     for row, version in zip(missing.tolist(), arrays.versions[missing].tolist(), strict=True):
-        text = texts.get(version, "")[:_FLAGGED_CHARS_MAX]
-        types = answer_types(text, required >> _TYPES_SHIFT)
-        computed = text_flags(text, required) | types << _TYPES_SHIFT | required << _COMPUTED_SHIFT
-        arrays.text_flags[row] |= computed | (
-            _content_word_count(text) << _WORDS_SHIFT if required & _WORD_COUNT else 0
-        )
+        arrays.text_flags[row] |= text_flags(texts.get(version, ""), required)
     return arrays.text_flags[rows]
-
-
-def _content_word_count(text: str) -> int:
-    """Return the number of content words of a text, at most `_LENGTH_FULL`."""
-    # Most long texts reach the maximum in their beginning, which is cut between two words.
-    if len(text) > _BEGINNING_CHARS:
-        beginning = text[: max(text.rfind(" ", 0, _BEGINNING_CHARS), 0)]
-        if len(content_words(beginning)) >= _LENGTH_FULL:
-            return _LENGTH_FULL
-    return min(len(content_words(text[:2_000])) + unsegmented_words(text[:2_000]), _LENGTH_FULL)
 
 
 def _has_new_name(episodes: EpisodeQueries, versions: Ints, question: str) -> Vector:

@@ -10,12 +10,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from recollect.api.retrieval.understanding.answer_type import AnswerType, expected_answer
 from recollect.api.retrieval.understanding.fillers import is_filler
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.foreign_questions import ForeignIntent, foreign_intent
 from recollect.api.retrieval.understanding.meal_requests import asks_for_meal
-from recollect.projections.text.words import spaced_words
+from recollect.projections.text.answer_type import AnswerType, expected_answer
 
 Intent = Literal[
     "time", "count", "list", "recall", "overview", "procedure", "preference", "small talk", "task", "other"
@@ -120,28 +119,6 @@ _POSSESSIVE = re.compile(r"\b(?:my|our)\b", re.I)
 #: A question about the world in the first person, such as "how do I reverse a list", and quoted words.
 _IMPERSONAL = re.compile(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|one|you)\b|\"[^\"]{1,80}\"", re.I)
 
-#: Flags of a text, as bits, which `ranking.features` combines with the intent of the query.
-QUESTION, TIME, NUMBER, PREFERENCE, NAMING, CHANGE = 1, 2, 4, 8, 32, 64
-# These are compared with `spaced_words`.
-_TIME_WORDS = re.compile(
-    r" (?:noon|midnight|yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|january|february|"
-    r"march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|autumn|morning|"
-    r"recently|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d)\b",
-)
-_NUMBER_WORDS = re.compile(
-    r" (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|several|dozen|first|second|third)\b",
-)
-_PREFERENCE_WORDS = re.compile(r" (?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b")
-_NAMING_WORDS = re.compile(r" (?:called|named|names? (?:s|is|was|are))\b")
-#: A statement replaces an earlier one.
-_CHANGE_WORDS = re.compile(
-    r" (?:actually|instead|after all|no longer|no more|any ?more|changed|moved (?:me|us|it|to)|now|new|again|update|"
-    r"from now|switched|raised|lowered|postponed|rescheduled|cancel\w{0,6}|picked up|is done|correction|not \w+ but)\b",
-)
-# These are compared with the text. `re` looks for one of a set of characters fast, so that such a set comes first.
-_CLOCK_TIME = re.compile(r"\d(?<!\w\d)\d?:\d\d\b")
-_INTRODUCTION = re.compile(r"[IiCc](?<!\w.)(?i:(?<=i)(?:['’]m| am)|(?<=c)all (?:me|him|her|it|them|us)) [A-Z]")
-
 
 @dataclass(frozen=True, slots=True)
 class QuestionIntent:
@@ -238,46 +215,6 @@ def _is_personal(question: str) -> bool:
     """Return whether a question refers to the speaker, or to what was said before."""
     return is_first_person(_IMPERSONAL.sub(" ", question)) or _SHARED_PAST.search(question) is not None
 
-
-def text_flags(text: str, required: int) -> int:
-    """Return the flags of a text among those of `required`, as bits."""
-    words = spaced_words(text)
-    flags = QUESTION * (required & QUESTION > 0 and is_question(text))
-    for flag, pattern, compared in (
-        (TIME, _TIME_WORDS, words),
-        (TIME, _CLOCK_TIME, text),
-        (NUMBER, _NUMBER_WORDS, words),
-        (PREFERENCE, _PREFERENCE_WORDS, words),
-        (NAMING, _NAMING_WORDS, words),
-        (NAMING, _INTRODUCTION, text),
-        (CHANGE, _CHANGE_WORDS, words),
-    ):
-        if required & flag & ~flags and pattern.search(compared) is not None:
-            flags |= flag
-    return flags
-
-
-def is_question(text: str) -> bool:
-    """Return whether a text is a question or a request; a question mark inside a long text does not make it one."""
-    if text.rstrip().endswith("?") or ("?" in text and len(text) < 200):
-        return True
-    return len(text) < _REQUEST_CHARS_MAX and _REQUEST.match(text) is not None
-
-
-#: A question without its mark, or a request; people who type in a hurry leave the mark out.
-_REQUEST = re.compile(
-    r"^(?:(?:and|so|but|ok|well|hey|hi|quick|stupid|silly|please|now|(?:\w{1,20} )?question)[ ,:]{1,3}+){0,4}+"
-    r"(?:(?:what|which|who|whose|why|how)(?:['’]s|['’]re|s)?\b(?! (?:i|we) (?:love|like|hate|need|want)\b)|"
-    r"(?:when|where)(?:['’]s|s)?\b(?! (?:i|you|we|they|he|she|it|the|my|our|your|his|her|their)\b)|"
-    r"(?:can|could|do|does|did|is|are|was|were|should|shall|would|will|may) "
-    r"(?:i|you|we|they|he|she|it|the|a|an|my|there|\w{3,20}s)\b|"
-    r"(?:explain|summari[sz]e|sum up|(?:summary|recap|overview) of|"
-    r"(?:tell|give|show|help) me|write|translate|calculate|convert|suggest|recommend|list|define|recipe for|"
-    r"ideas? for|synonym for|another word for)\b)",
-    re.I,
-)
-#: Characters up to which the beginning decides; a longer text says more than it asks.
-_REQUEST_CHARS_MAX = 120
 
 #: A capitalised word after another word. The capital comes first: `re` looks for one of a set of characters fast.
 _CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω](?<=[\w,;:'’\"(] .)[\w-]++")
