@@ -52,6 +52,7 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudget
 from recollect.api.retrieval.namespace_search import NamespaceSearch
+from recollect.api.retrieval.ranking.choice import load_models
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult, shared_reason
@@ -165,6 +166,7 @@ class Retriever:
     def prepare(self, vectors: Vectors) -> None:
         """Compute what retrievals need once for the model of `vectors`, which must be ready."""
         self._namespace_search.background.prepare(vectors)
+        load_models()
 
     def retrieve(
         self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = (), notes: Sequence[str] = ()

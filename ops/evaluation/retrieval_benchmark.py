@@ -59,9 +59,10 @@ class RetrievalBenchmark:
         self.degraded: dict[str, None] = {}
 
     def wait(self, on_progress: OnPartProgress) -> None:
-        """Wait for the embedding model."""
+        """Wait for the embedding model, as the first retrieval of a program does."""
         on_progress("loading the model", 0, 1)
-        self.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX)
+        if self.parts.vectors.embedder.wait_ready(_MODEL_SECONDS_MAX):
+            self.parts.retriever.prepare(self.parts.vectors)
 
     def load(self, conversation: Conversation, on_progress: OnPartProgress) -> None:
         """Append a conversation and embed it."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recollect.api.retrieval.ranking.choice_inputs import QUERY_FEATURES, choice_inputs
-from recollect.api.retrieval.ranking.choice_model import chances
+from recollect.api.retrieval.ranking.choice_model import chances, load_weights
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
+from recollect.jobs.extraction.statement_reader import reader_weights
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
@@ -42,6 +43,12 @@ class Choice:
     answer: float
     #: Whether the query asks for what is remembered, rather than for general knowledge.
     asks_memory: bool
+
+
+def load_models() -> None:
+    """Load the weights of the choice and of what it reads, which takes 40 ms."""
+    load_weights()
+    reader_weights()
 
 
 def choose(ranked: RankedEpisodes) -> Choice | None:
