@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from collections.abc import Callable
@@ -43,6 +44,8 @@ def serve(
             publish_address(_url(_local_host(str(host)), port), local_secret)
             on_listening(_url(str(host), port))
 
+        # Until a process answers: a tenth of a start was the search for garbage, which imports do not leave.
+        gc.disable()
         if servers == 1:
             _serve_here(settings, listener, announce, workers=workers)
         else:

@@ -82,6 +82,7 @@ class MemoryServer(uvicorn.Server):
         # What is loaded by now stays until the end: no collection needs to look at it.
         gc.freeze()
         gc.set_threshold(*_GARBAGE_THRESHOLDS)
+        gc.enable()
         self._warm_up = start_warm_up(self._parts, self._owns)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

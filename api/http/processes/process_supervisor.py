@@ -87,6 +87,7 @@ class ProcessSupervisor:
         with _signals() as stopped:
             try:
                 if self._start(stopped):
+                    gc.enable()
                     on_serving()
                     self._watch(stopped)
             finally:
