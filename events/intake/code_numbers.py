@@ -27,8 +27,8 @@ _NUMBER = re.compile(
     r"|\d{2}(?:[ -]\d{2}){2,3}|(?:(?!R\d)[A-Za-z]{1,6}-?)?\d{3,8}[A-Za-z]{0,2}|\d{1,4}[A-Za-z]\d{1,4})[*#]?"
     r"(?![\w€$£%@*#]|[.,:/-]\d| \d)"
 )
-#: The first digit of a number, and the letters and signs that a code may have before it.
-_DIGIT = re.compile(r"\d(?<!\d\d)")
+#: The first digit of what may be a code by its first characters, and the letters and signs that may be before it.
+_DIGIT = re.compile(r"\d(?<!\d\d)(?=\d\d|\d?[ -]\d|\d{0,3}[A-Za-z]\d)")
 _BEFORE_DIGIT_MAX = 8
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]|\n")
 #: Characters on each side of a number whose words are read, words next to it whose order counts, and those near it.

@@ -93,8 +93,11 @@ def may_have_format(text: str) -> bool:
     if "://" in text or "PRIVATE KEY" in text:
         return True
     encoded = text.encode(errors="replace")
-    if _has_long_run(encoded):
-        return True
+    return _has_long_run(encoded) or _may_have_number(text, encoded)
+
+
+def _may_have_number(text: str, encoded: bytes) -> bool:
+    """Return whether `text` can hold the number of a card or of an account."""
     if not text.isascii():
         # Other scripts have digits of their own.
         return _DIGITS.search(text) is not None
@@ -105,7 +108,8 @@ def may_have_format(text: str) -> bool:
 
 def secrets_by_format(text: str) -> Iterator[Secret]:
     """Yield the secrets of `text` that their form gives away: a prefix, a check digit, a frame."""
-    if _has_long_run(text.encode(errors="replace")):
+    encoded = text.encode(errors="replace")
+    if _has_long_run(encoded):
         yield from _keys(text)
     if "eyJ" in text:
         yield from (Secret(*match.span(), "token") for match in _TOKEN.finditer(text))
@@ -115,7 +119,7 @@ def secrets_by_format(text: str) -> Iterator[Secret]:
         for match in _URL_PASSWORD.finditer(text):
             if not _PLACEHOLDER.match(match[1]):
                 yield Secret(*match.span(1), "password")
-    if _DIGITS.search(text) is None:
+    if not _may_have_number(text, encoded):
         return
     # Patterns are tried only where digits begin: a third of the time of a search of the whole text.
     runs = [match.span() for match in _DIGIT_RUN.finditer(text)]

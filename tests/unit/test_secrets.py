@@ -9,10 +9,11 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.events import message_draft
 
+from recollect.events.intake.code_numbers import _NUMBER, possible_codes  # pyright: ignore[reportPrivateUsage]
 from recollect.events.intake.private_sections import remove_private
 from recollect.events.intake.screening import SecretPolicies, matching_policy, screen
 from recollect.events.intake.secret_formats import may_have_format, secrets_by_format
@@ -182,3 +183,9 @@ def test_a_code_behind_a_contraction_or_after_the_place_that_it_opens(text: str,
 )
 def test_a_code_in_a_clause_after_its_name_is_stated(text: str, secret: str | None) -> None:
     assert [text[found.start : found.end] for found in stated_secrets(text)] == ([] if secret is None else [secret])
+
+
+@given(st.text(alphabet="0122015689 -*#aBR.,:/€$+@_=\n'x", max_size=40))
+@settings(max_examples=1_000)
+def test_possible_codes_are_those_that_a_search_of_the_whole_text_finds(text: str) -> None:
+    assert [match.span() for match in possible_codes(text)] == [match.span() for match in _NUMBER.finditer(text)]
