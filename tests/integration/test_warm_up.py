@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from support.events import message
 
 from recollect import Recollect
@@ -52,3 +56,35 @@ def test_an_erased_namespace_is_left_out(tmp_path: Path) -> None:
         memory.parts.trace_store.flush()
         start_warm_up(memory.parts, lambda _: True).join()
         assert memory.parts.trace_store.last_namespaces(16) == []
+
+
+#: Serves, prints in each process whether garbage is collected before and after it begins to, and stops.
+_SERVING = """
+import gc, os, signal
+from recollect.api.cli.main import run
+from recollect.api.http.uvicorn_config import MemoryServer
+begin = MemoryServer.startup
+async def startup(server, sockets=None):
+    during = gc.isenabled()
+    await begin(server, sockets)
+    os.write(2, f"collects {during} {gc.isenabled()};".encode())
+    os.kill(first, signal.SIGINT)
+MemoryServer.startup, first = startup, os.getpid()
+run()
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_no_garbage_is_collected_until_a_server_answers_and_then_it_is(tmp_path: Path, processes: int) -> None:
+    command = ["--data", str(tmp_path), "serve", "--port", "0", "--processes", str(processes)]
+    server = subprocess.run(
+        [sys.executable, "-c", _SERVING, *command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={**os.environ, "RECOLLECT_EMBEDDING_MODEL": "none"},
+    )
+    assert "collects False True;" in server.stderr
+    assert "collects True" not in server.stderr
+    assert "collects False False" not in server.stderr
