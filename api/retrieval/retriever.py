@@ -166,7 +166,7 @@ class Retriever:
     def prepare(self, vectors: Vectors) -> None:
         """Compute what retrievals need once for the model of `vectors`, which must be ready."""
         self._namespace_search.background.prepare(vectors)
-        load_models()
+        load_models(vectors)
 
     def retrieve(
         self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = (), notes: Sequence[str] = ()

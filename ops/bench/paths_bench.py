@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import texts
 from table import heading
 
+import recollect
 from recollect import Recollect
 from recollect.api.settings import load_settings
 from recollect.events.envelope import now_us
@@ -30,12 +31,12 @@ SINGLES, BATCHES, BATCH_EVENTS = 300, 40, 100
 PROJECTED, READ, EMBEDDED, LIVE, QUERIES = 2_000, 300, 150, 100, 80
 ROUNDS = 3
 LINES = 5
-#: Processor time between two samples, as short as the kernel's clock allows, and the samples of a path: the share of a
-#: line is right to 3 points.
+#: Processor time between two samples, which the clock of the kernel may make 4 ms, and the samples of a path: the share
+#: of a line is right to 3 points.
 SAMPLE_SECONDS = 0.001
 SAMPLES = 250
-#: In the paths of our files.
-OURS = "recollect"
+#: The folder of our code.
+OURS = str(Path(recollect.__file__).parent)
 
 
 class MeasuredPath(NamedTuple):
@@ -98,7 +99,7 @@ def _costly_lines(path: MeasuredPath) -> str:
 def _place(frame: FrameType | None) -> str:
     """Return the innermost line of our code; that of a library outside it."""
     inner = frame
-    while frame is not None and OURS not in frame.f_code.co_filename:
+    while frame is not None and not frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back
     frame = frame or inner
     return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno} {frame.f_code.co_name}"

@@ -49,7 +49,7 @@ JOIN vectors ON vectors.key = embeddings.vector_key
 WHERE embeddings.chunk = 0
 """
 
-_EMBEDDED_AMONG = "SELECT DISTINCT version FROM json_each(?) JOIN embeddings ON model = ? AND version = value"
+_EMBEDDED_AMONG = "SELECT DISTINCT version FROM json_each(?) CROSS JOIN embeddings ON model = ? AND version = value"
 # The codes of a JSON list of keys.
 _CODES = "SELECT vector_key, codes FROM json_each(?) CROSS JOIN token_codes ON vector_key = value"
 _VECTORS_AFTER = "SELECT count(*) FROM embeddings WHERE model = ? AND version > ? AND version <= ?"

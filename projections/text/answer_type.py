@@ -86,7 +86,10 @@ def expected_answer(question: str) -> AnswerType:
 
 
 def answer_types(text: str, required: int) -> int:
-    """Return the types of answers that a text has among those of `required`, as bits."""
+    """Return the types of answers that a text has among those of `required`, as bits.
+
+    They are stored as flags of the text: a change of them is a change of `TEXT_FLAGS_VERSION`.
+    """
     if not required:
         return 0
     lowered, words = text.lower(), spaced_words(text)

@@ -12,6 +12,7 @@ from recollect.api.retrieval.ranking.choice_model import chances, load_weights
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.jobs.extraction.statement_reader import reader_weights
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
 #: The lowest probability of an answer: to a question, by messages or by knowledge; of what helps in a turn of a
@@ -45,10 +46,11 @@ class Choice:
     asks_memory: bool
 
 
-def load_models() -> None:
-    """Load the weights of the choice and of what it reads, which takes 40 ms."""
-    load_weights()
-    reader_weights()
+def load_models(vectors: Vectors) -> None:
+    """Load the weights of the choice and of what it reads, which takes 40 ms; none that `choose` does not use."""
+    if vectors.embedder.name == DEFAULT_MODEL:
+        load_weights()
+        reader_weights()
 
 
 def choose(ranked: RankedEpisodes) -> Choice | None:
