@@ -1,15 +1,14 @@
 """Token codes: compress a token vector to 32 bytes, small enough to store one for every token of every turn.
 
 A vector is projected on the first 64 principal components of token vectors. A file has 15 levels of each dimension, two
-in a byte; memory has int8, which is multiplied faster. Late interaction over codes ranks almost as over float32 vectors
-(`RETRIEVAL.md`).
+in a byte; memory has a byte for each. Late interaction over codes ranks almost as over vectors (`RETRIEVAL.md`).
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +16,25 @@ from numpy.typing import NDArray
 from recollect.projections.embeddings.matrix_product import block_rows, product
 
 Vector = NDArray[np.float32]
-TokenCodes = NDArray[np.int8]
 StoredCodes = NDArray[np.uint8]
 
 #: Dimensions of a code, a byte each in memory.
 CODE_DIMENSIONS = 64
 #: Bytes of a stored code.
 CODE_BYTES = CODE_DIMENSIONS // 2
-#: Codes in memory, over all namespaces: 8 MB, those of 3,200 turns of 40 tokens or of 250 long answers.
+#: Codes in memory, over all namespaces: 9 MB, those of 3,200 turns of 40 tokens or of 250 long answers.
 CACHED_CODES_MAX = 1 << 17
 #: The bits of a level: levels are 1 to 15, and the one in the middle stands for zero.
 _LEVEL_BITS, _LEVEL_OF_ZERO = 0xF, 8
-#: Length of a code as a vector: int8 holds -127 to 127.
-_SCALE = 127.0
+
+
+class TokenCodes(NamedTuple):
+    """The codes of some tokens, as they are compared."""
+
+    #: The levels less that of zero, shape (tokens, CODE_DIMENSIONS).
+    levels: NDArray[np.int8]
+    #: 1 / length of the levels of each token, shape (tokens,).
+    scales: Vector
 
 
 def principal_directions(vectors: Vector) -> Vector:
@@ -57,16 +62,16 @@ def encoded(tokens: Vector, basis: Vector) -> StoredCodes:
 
 
 def decoded(stored: StoredCodes) -> TokenCodes:
-    """Return stored codes as they are compared, shape (tokens, CODE_DIMENSIONS)."""
-    vectors = np.empty((len(stored), CODE_DIMENSIONS), np.float32)
-    vectors[:, :CODE_BYTES] = stored & _LEVEL_BITS
-    vectors[:, CODE_BYTES:] = stored >> 4
-    vectors -= _LEVEL_OF_ZERO
-    # A token without a direction has no levels but that of zero.
-    squares = np.maximum(np.einsum("ij,ij->i", vectors, vectors), 1)
-    vectors *= (_SCALE / np.sqrt(squares))[:, np.newaxis]
-    np.round(vectors, out=vectors)
-    return vectors.astype(np.int8)
+    """Return stored codes as they are compared."""
+    levels = np.empty((len(stored), CODE_DIMENSIONS), np.int8)
+    # In place: a float32 copy takes more time for its new memory than for the numbers.
+    unsigned = levels.view(np.uint8)
+    np.bitwise_and(stored, _LEVEL_BITS, out=unsigned[:, :CODE_BYTES])
+    np.right_shift(stored, 4, out=unsigned[:, CODE_BYTES:])
+    levels -= _LEVEL_OF_ZERO
+    # A token without a direction has no levels but that of zero. The greatest sum is 64 × 64.
+    squares = np.maximum(np.einsum("ij,ij->i", levels, levels, dtype=np.int16), 1)
+    return TokenCodes(levels, (1 / np.sqrt(squares)).astype(np.float32))
 
 
 def late_interaction(query: Vector, weights: Vector, codes: TokenCodes, starts: NDArray[np.int64]) -> Vector:
@@ -75,36 +80,37 @@ def late_interaction(query: Vector, weights: Vector, codes: TokenCodes, starts: 
     Parameters:
         query: reduced token vectors of the query, shape (query tokens, at most 64).
         weights: weight of each query token, shape (query tokens,); they add up to 1.
-        codes: codes of the tokens of all texts, one text after the other, shape (tokens, CODE_DIMENSIONS).
-        starts: the first row of each text in `codes`, shape (texts,); no text is empty.
+        codes: those of the tokens of all texts, one text after the other.
+        starts: the first token of each text in `codes`, shape (texts,); no text is empty.
 
     Source: Khattab and Zaharia 2020 (ColBERT); weighting by IDF as in `RETRIEVAL.md`.
     """
     weighted = np.flatnonzero(weights)
-    transposed = np.ascontiguousarray((query[weighted] / _SCALE).T)
-    cosines = np.empty((len(codes), len(weighted)), np.float32)
+    transposed = np.ascontiguousarray(query[weighted].T)
+    levels = codes.levels
+    cosines = np.empty((len(levels), len(weighted)), np.float32)
     # The float32 copy of a block stays in the processor's cache: more than twice as fast as one multiplication.
     rows = block_rows(*transposed.shape)
-    for start in range(0, len(codes), rows):
+    for start in range(0, len(levels), rows):
         block = slice(start, start + rows)
-        np.matmul(codes[block, : len(transposed)].astype(np.float32), transposed, out=cosines[block])
+        np.matmul(levels[block, : len(transposed)].astype(np.float32), transposed, out=cosines[block])
+    cosines *= codes.scales[:, np.newaxis]
     return np.maximum.reduceat(cosines, starts, axis=0) @ weights[weighted]
 
 
 class CodedPassages(NamedTuple):
-    """The codes of some passages in one array, one passage after the other."""
+    """The codes of some passages, one passage after the other."""
 
     #: Keys of the passages, shape (passages,).
     keys: NDArray[np.int64]
-    #: Shape (tokens, CODE_DIMENSIONS).
     codes: TokenCodes
-    #: The first row of each passage in `codes`, shape (passages,).
+    #: The first token of each passage in `codes`, shape (passages,).
     starts: NDArray[np.int64]
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Return the row after the last one of each passage in `codes`, shape (passages,)."""
-        return np.append(self.starts[1:], len(self.codes))[: len(self.starts)]
+        """Return the token after the last one of each passage in `codes`, shape (passages,)."""
+        return np.append(self.starts[1:], len(self.codes.scales))[: len(self.starts)]
 
 
 def coded_passages(codes_by_key: Mapping[int, bytes]) -> CodedPassages:
@@ -119,7 +125,7 @@ def coded_passages(codes_by_key: Mapping[int, bytes]) -> CodedPassages:
 
 
 class TokenCodeCache:
-    """The codes of the passages read last, in one array that is overwritten from the start when it is full.
+    """The codes of the passages read last, in arrays that are overwritten from the start when it is full.
 
     Safe to use from many threads. Reading codes from the file is the slowest step of a retrieval after the embedding
     model; an object for each passage would take longer than the file.
@@ -131,7 +137,8 @@ class TokenCodeCache:
     def __init__(self, codes_max: int = CACHED_CODES_MAX) -> None:
         self._codes_max = codes_max
         # Pages that nothing was written to take no memory.
-        self._codes = np.empty((codes_max, CODE_DIMENSIONS), np.int8)
+        self._levels = np.empty((codes_max, CODE_DIMENSIONS), np.int8)
+        self._scales = np.empty(codes_max, np.float32)
         #: Codes written since the start; the last `codes_max` of them are in the array.
         self._written = 0
         self._places = _NO_PLACES
@@ -140,7 +147,8 @@ class TokenCodeCache:
     @property
     def size_bytes(self) -> int:
         """Return the memory of the cached codes and of their places."""
-        return min(self._written, self._codes_max) * CODE_DIMENSIONS + sum(array.nbytes for array in self._places)
+        code_bytes = CODE_DIMENSIONS + self._scales.itemsize
+        return min(self._written, self._codes_max) * code_bytes + sum(array.nbytes for array in self._places)
 
     def get(self, generation: int, keys: NDArray[np.int64]) -> CodedPassages:
         """Return the cached codes among those of `keys`.
@@ -153,8 +161,8 @@ class TokenCodeCache:
             positions, cached = self._places.find(_place_ids(generation, keys))
             first, lengths = self._places.first[positions], self._places.lengths[positions]
             starts = np.cumsum(lengths) - lengths
-            rows = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
-            codes = np.take(self._codes, rows % self._codes_max, axis=0)
+            rows = (np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))) % self._codes_max
+            codes = TokenCodes(np.take(self._levels, rows, axis=0), np.take(self._scales, rows))
             return CodedPassages(keys[cached], codes, starts)
 
     def put(self, generation: int, passages: CodedPassages) -> None:
@@ -164,25 +172,30 @@ class TokenCodeCache:
             _, cached = self._places.find(ids)
             added = ~cached & (lengths <= self._codes_max)
             added &= np.cumsum(np.where(added, lengths, 0)) <= self._codes_max
-            codes = passages.codes if added.all() else passages.codes[np.repeat(added, lengths)]
+            levels, scales = passages.codes
+            if not added.all():
+                rows = np.repeat(added, lengths)
+                levels, scales = levels[rows], scales[rows]
             first = self._written + np.cumsum(lengths[added]) - lengths[added]
-            self._write(codes)
+            start = self._written % self._codes_max
+            _write_around(self._levels, start, levels)
+            _write_around(self._scales, start, scales)
+            self._written += len(scales)
             self._places = self._places.after(self._written - self._codes_max, ids[added], first, lengths[added])
 
     def clear(self) -> None:
         """Drop all codes."""
         with self._lock:
             self._places = _NO_PLACES
-            self._codes = np.empty_like(self._codes)
+            self._levels, self._scales = np.empty_like(self._levels), np.empty_like(self._scales)
             self._written = 0
 
-    def _write(self, codes: TokenCodes) -> None:
-        """Write codes after the last ones, and from the start of the array at its end. The caller holds the lock."""
-        start = self._written % self._codes_max
-        until_end = self._codes_max - start
-        self._codes[start : start + len(codes)] = codes[:until_end]
-        self._codes[: max(0, len(codes) - until_end)] = codes[until_end:]
-        self._written += len(codes)
+
+def _write_around(array: NDArray[Any], start: int, new: NDArray[Any]) -> None:
+    """Write rows from `start` on, and from the start of the array at its end."""
+    until_end = len(array) - start
+    array[start : start + len(new)] = new[:until_end]
+    array[: max(0, len(new) - until_end)] = new[until_end:]
 
 
 #: The bits of a passage's key in a place id: the keys of a file are the numbers of its rows.

@@ -318,7 +318,9 @@ def test_another_model_embeds_expired_sources_with_their_summary(memory: Memory,
             assert set(range(1, len(ids) + 1)) < set(versions.tolist())
             codes = again.codes("a", snapshot, range(1, len(ids) + 1), query)
             assert codes.versions.tolist() == stored.versions.tolist()
-            assert [part.codes.tolist() for part in codes.parts] == [part.codes.tolist() for part in stored.parts]
+            assert [part.codes.levels.tolist() for part in codes.parts] == [
+                part.codes.levels.tolist() for part in stored.parts
+            ]
     finally:
         again.close()
 

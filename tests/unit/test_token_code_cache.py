@@ -9,6 +9,7 @@ from recollect.projections.embeddings.token_codes import (
     CODE_DIMENSIONS,
     CodedPassages,
     TokenCodeCache,
+    TokenCodes,
     coded_passages,
     decoded,
     encoded,
@@ -20,18 +21,17 @@ from recollect.projections.embeddings.token_codes import (
 def passages(tokens: dict[int, int]) -> CodedPassages:
     """Return passages by their keys, with as many codes, whose numbers are the key."""
     lengths = np.array([*tokens.values()])
-    codes = np.repeat(np.array([*tokens], np.int8), lengths)[:, np.newaxis]
-    return CodedPassages(
-        np.array([*tokens], np.int64),
-        np.broadcast_to(codes, (len(codes), CODE_DIMENSIONS)),
-        np.cumsum(lengths) - lengths,
-    )
+    numbers = np.repeat(np.array([*tokens], np.int8), lengths)
+    levels = np.broadcast_to(numbers[:, np.newaxis], (len(numbers), CODE_DIMENSIONS))
+    codes = TokenCodes(levels, numbers.astype(np.float32))
+    return CodedPassages(np.array([*tokens], np.int64), codes, np.cumsum(lengths) - lengths)
 
 
 def cached(cache: TokenCodeCache, keys: list[int], generation: int = 1) -> dict[int, list[int]]:
     found = cache.get(generation, np.array(keys, np.int64))
     spans = zip(found.keys.tolist(), found.starts.tolist(), found.ends.tolist(), strict=True)
-    return {key: found.codes[start:end, 0].tolist() for key, start, end in spans}
+    assert found.codes.levels[:, 0].tolist() == found.codes.scales.tolist()
+    return {key: found.codes.levels[start:end, 0].tolist() for key, start, end in spans}
 
 
 def test_passages_are_found_by_generation_and_key() -> None:
@@ -65,8 +65,9 @@ def test_stored_codes_of_passages_are_decoded_and_passages_without_codes_are_lef
     codes = encoded(tokens, np.eye(CODE_DIMENSIONS, dtype=np.float32))
     read = coded_passages({7: codes[:2].tobytes(), 8: b"", 9: codes[2:].tobytes()})
     assert (read.keys.tolist(), read.starts.tolist(), read.ends.tolist()) == ([7, 9], [0, 2], [2, 5])
-    assert np.array_equal(read.codes, decoded(codes))
-    np.testing.assert_allclose(np.linalg.norm(read.codes.astype(np.float32), axis=1), 127, atol=2)
+    assert np.array_equal(read.codes.levels, decoded(codes).levels)
+    vectors = read.codes.levels * read.codes.scales[:, np.newaxis]
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("directions", "error_max"), [(1, 0.17), (7, 0.05), (32, 0.04), (64, 0.04)])

@@ -14,7 +14,7 @@ import numpy as np
 from recollect.projections.embeddings.content_tokens import content_tokens
 from recollect.projections.embeddings.stretches import Stretch
 from recollect.projections.embeddings.token_codes import (
-    CODE_DIMENSIONS,
+    CODE_BYTES,
     TokenCodes,
     Vector,
     decoded,
@@ -122,18 +122,18 @@ def _embedded_statements(vectors: Vectors, fingerprint: str) -> _Statements:
     embeddings = vectors.embedder.embed_tokens([Stretch(text) for text in _STATEMENTS])
     basis = vectors.basis()
     # A model that does not report its tokens has no late interaction, and no background of it.
-    codes = [
-        decoded(encoded(content_tokens(text, embedding), basis))
+    stored = [
+        encoded(content_tokens(text, embedding), basis)
         for text, embedding in zip(_STATEMENTS, embeddings, strict=True)
         if len(embedding.tokens)
     ]
-    lengths = [len(code) for code in codes]
+    lengths = [len(codes) for codes in stored]
     starts = np.cumsum([0, *lengths])[: len(lengths)].astype(np.int64)
-    all_codes = np.concatenate([np.empty((0, CODE_DIMENSIONS), np.int8), *codes])
+    codes = decoded(np.concatenate([np.empty((0, CODE_BYTES), np.uint8), *stored]))
     late = [
-        np.delete(_late_scores(reduced(embedding.tokens, basis), all_codes, starts), index)
+        np.delete(_late_scores(reduced(embedding.tokens, basis), codes, starts), index)
         for index, embedding in enumerate(embeddings)
-        if codes
+        if stored
     ]
     late_pairs = np.concatenate([np.zeros(1, np.float32), *late])
     matrix = np.stack([embedding.vector for embedding in embeddings])
