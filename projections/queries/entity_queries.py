@@ -63,18 +63,17 @@ JOIN entity_groups AS target ON target.entity_id = target_id
 WHERE (source_id IN ({_MEMBERS}) OR target_id IN ({_MEMBERS})) AND status = 'active' AND confidence > ?2 AND weight > 0
 ORDER BY weight * confidence DESC, key LIMIT ?3
 """
-# Entities in the same episodes, most frequent first; without participants, who are in all episodes. Mentions are
-# counted before entities are looked up: few entities have many of them.
-_CO_MENTIONED = """
-WITH counted AS (
-    SELECT entity_id, count(*) AS mentioned FROM json_each(?2) CROSS JOIN mentions ON version = value GROUP BY entity_id
-)
-SELECT group_id FROM counted JOIN entities ON id = counted.entity_id
-JOIN entity_groups ON entity_groups.entity_id = id
-WHERE spoken_count = 0 AND group_id <> ?1
-GROUP BY group_id ORDER BY sum(mentioned) DESC, group_id LIMIT ?3
+# The groups of all mentions in some episodes, as one text.
+_GROUPS_NAMED_IN = """
+SELECT group_concat(coalesce(into_id, entity_id), ',')
+FROM json_each(?) CROSS JOIN mentions ON version = value LEFT JOIN entity_merges USING (entity_id)
 """
-_MERGED_INTO = "SELECT entity_id FROM entity_merges WHERE into_id = ? AND entity_id <> into_id"
+_PARTICIPANT_IDS = """
+SELECT DISTINCT coalesce(into_id, id) FROM entities LEFT JOIN entity_merges ON entity_id = id WHERE spoken_count > 0
+"""
+_MERGED_INTO = """
+SELECT into_id, entity_id FROM json_each(?) CROSS JOIN entity_merges ON into_id = value WHERE entity_id <> into_id
+"""
 # One entity, whose mentions are stored in this order: the entities of a group in one statement would all be sorted. All
 # numbers are in one text: SQLite makes it faster than rows, and without Python's lock.
 _EPISODES_NAMING = """
@@ -209,6 +208,7 @@ class EntityQueries:
         self._connection = connection
         #: What `episodes_naming` has returned: a walk over the graph begins and ends with the same entities.
         self._naming: dict[tuple[int, int], NDArray[np.int64]] = {}
+        self._participants: list[int] | None = None
 
     def ids_by_name(self, names: Iterable[str]) -> set[int]:
         """Return the ids of the entities with one of these case-folded names or aliases."""
@@ -275,23 +275,39 @@ class EntityQueries:
         rows: list[Any] = fetch_tuples(self._connection, _EDGES, (entity_id, confidence_min, limit))
         return rows
 
-    def co_mentioned(self, entity_id: int, *, episodes_max: int, limit: int) -> list[int]:
-        """Return the ids of the entities most often named in the newest `episodes_max` episodes of this entity."""
-        versions = self.episodes_naming(entity_id, limit=episodes_max)
-        return fetch_values(self._connection, _CO_MENTIONED, (entity_id, json_list(versions.tolist()), limit))
+    def co_mentioned(self, entity_id: int, versions: NDArray[np.int64], *, limit: int) -> list[int]:
+        """Return the ids of the entities most often named in the episodes `versions`, most often first.
 
-    def episodes_naming(self, entity_id: int, *, limit: int) -> NDArray[np.int64]:
-        """Return the versions of the newest episodes that name an entity, each once, in any order."""
-        if (entity_id, limit) in self._naming:
-            return self._naming[entity_id, limit]
-        members = [entity_id, *fetch_values(self._connection, _MERGED_INTO, (entity_id,))]
-        listed = [
-            np.fromstring(fetch_value(self._connection, _EPISODES_NAMING, (member, limit)) or "", np.int64, sep=",")
-            for member in members
-        ]
-        versions = listed[0] if len(listed) == 1 else np.unique(np.concatenate(listed))[-limit:]
-        self._naming[entity_id, limit] = versions
-        return versions
+        The entity itself is left out, and so are participants, who are in all episodes.
+        """
+        named = self._integers(_GROUPS_NAMED_IN, json_list(versions.tolist()))
+        # Counted by NumPy in half of the time that SQLite takes, which would look each of them up.
+        entities, counts = np.unique(named, return_counts=True)
+        is_other = ~np.isin(entities, [entity_id, *self._participant_ids()])
+        entities, counts = entities[is_other], counts[is_other]
+        others: list[int] = entities[np.lexsort((entities, -counts))[:limit]].tolist()
+        return others
+
+    def episodes_naming(self, entity_ids: Sequence[int], *, limit: int) -> list[NDArray[np.int64]]:
+        """Return the versions of the newest episodes that name each of some entities, each once, in any order."""
+        members = {entity: [entity] for entity in entity_ids if (entity, limit) not in self._naming}
+        if members:
+            merged: list[Any] = fetch_tuples(self._connection, _MERGED_INTO, (json_list(members),))
+            for into, entity in merged:
+                members[into].append(entity)
+        for entity, listed in members.items():
+            named = [self._integers(_EPISODES_NAMING, member, limit) for member in listed]
+            self._naming[entity, limit] = named[0] if len(named) == 1 else np.unique(np.concatenate(named))[-limit:]
+        return [self._naming[entity, limit] for entity in entity_ids]
+
+    def _integers(self, statement: str, *bindings: str | int) -> NDArray[np.int64]:
+        """Return the integers of a text with commas between them."""
+        return np.fromstring(fetch_value(self._connection, statement, bindings) or "", np.int64, sep=",")
+
+    def _participant_ids(self) -> list[int]:
+        if self._participants is None:
+            self._participants = fetch_values(self._connection, _PARTICIPANT_IDS)
+        return self._participants
 
     def named_before(self, entity_ids: Sequence[int], version: int) -> set[int]:
         """Return those of these entities that an episode before `version` names."""

@@ -282,3 +282,26 @@ def test_merges_and_types_are_the_same_live_and_in_a_replay(
     assert models.check("a").is_equal
     models.close()
     log.close()
+
+
+# -- entities of the same messages -------------------------------------------------------------------------------------
+
+
+def test_entities_of_the_same_messages_are_counted_by_all_their_names_and_without_speakers(
+    memory: Recollect, say: Say
+) -> None:
+    memory.append("a", described("Robert Winter", "Bobby"))
+    say("Yesterday we saw Robert Winter with Rex in Porto.", "Then Bobby was in Porto.", "Bobby was with Rex in Porto.")
+    say("Then Ann was in Porto with Lisa.", name="Carla")
+    say("Ann sings.")
+    with memory.parts.read_models.reading("a") as snapshot:
+        queries = snapshot.entities
+        ids = {name: queries.ids_by_name([name]) for name in ("porto", "bobby", "robert winter", "rex", "ann", "lisa")}
+        assert ids["bobby"] == ids["robert winter"]
+        [porto] = ids["porto"]
+        [versions] = queries.episodes_naming([porto], limit=500)
+        assert len(versions) == 4
+        named = queries.co_mentioned(porto, versions, limit=5)
+        assert named[:2] == [*ids["bobby"], *ids["rex"]]
+        assert ids["lisa"] <= set(named)
+        assert not ids["ann"] & set(named)

@@ -45,8 +45,8 @@ def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[i
             : _ENTITIES_MAX - len(strength)
         ]
         strength |= {entity: next_strength[entity] for entity in frontier}
-    for entity in entities:
-        for other in queries.co_mentioned(entity, episodes_max=_EPISODES_MAX, limit=_CO_MENTIONS_MAX):
+    for entity, versions in zip(entities, queries.episodes_naming(entities, limit=_EPISODES_MAX), strict=True):
+        for other in queries.co_mentioned(entity, versions, limit=_CO_MENTIONS_MAX):
             strength.setdefault(other, _CO_MENTION_STRENGTH)
     return strength
 
@@ -54,7 +54,7 @@ def spread_activation(queries: EntityQueries, entities: Sequence[int]) -> dict[i
 def episodes_naming(queries: EntityQueries, strength: dict[int, float]) -> tuple[Ints, NDArray[np.float64]]:
     """Return the versions of the episodes that name the entities, ascending, and the highest activation of each."""
     strongest_first = sorted(strength.items(), key=lambda pair: -pair[1])
-    listed = [queries.episodes_naming(entity, limit=_EPISODES_MAX) for entity, _ in strongest_first]
+    listed = queries.episodes_naming([entity for entity, _ in strongest_first], limit=_EPISODES_MAX)
     values = np.repeat([value for _, value in strongest_first], [len(versions) for versions in listed])
     versions, first = np.unique(np.concatenate([np.empty(0, np.int64), *listed]), return_index=True)
     return versions, values[first]
