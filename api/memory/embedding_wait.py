@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 
 from recollect.api.assembly.memory_parts import MemoryParts
+from recollect.api.retrieval.retrieval_models import load_models
 from recollect.events.storage.namespace_folder import folder_name
 
 _logger = logging.getLogger(__name__)
@@ -36,9 +37,11 @@ class EmbeddingWait:
         if not wait_seconds:
             return
         vectors.embedder.start()
-        if not vectors.embedder.wait_ready(self._model_seconds_left(wait_seconds)):
-            return
         try:
+            if vectors.embedder.state == "loading":
+                load_models(vectors.embedder.name)
+            if not vectors.embedder.wait_ready(self._model_seconds_left(wait_seconds)):
+                return
             self._parts.retriever.prepare(vectors)
         except Exception:
             _logger.debug("the retriever could not be prepared for the model", exc_info=True)

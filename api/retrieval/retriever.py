@@ -52,7 +52,6 @@ from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.result import AnswerGuidance, Item, RetrieveResult
 from recollect.api.retrieval.contract.time_budget import BEHIND_SUFFIX, TimeBudget
 from recollect.api.retrieval.namespace_search import NamespaceSearch
-from recollect.api.retrieval.ranking.choice import load_models
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.ranking.reranker import Reranker
 from recollect.api.retrieval.ranking.search_result import SearchResult, shared_reason
@@ -60,6 +59,7 @@ from recollect.api.retrieval.recall_telemetry import TraceIds, record_recall, tr
 from recollect.api.retrieval.repeated_statements import without_repetitions
 from recollect.api.retrieval.restricted_memories import without_hidden
 from recollect.api.retrieval.result_items import named_dates
+from recollect.api.retrieval.retrieval_models import load_models
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.standing_memories import standing_items
 from recollect.api.retrieval.turn_context import ConversationState, adjusted_request, conversation_state
@@ -166,7 +166,7 @@ class Retriever:
     def prepare(self, vectors: Vectors) -> None:
         """Compute what retrievals need once for the model of `vectors`, which must be ready."""
         self._namespace_search.background.prepare(vectors)
-        load_models(vectors)
+        load_models(vectors.embedder.name)
 
     def retrieve(
         self, namespace: str, request: RetrieveRequest, *, exclude: Sequence[str] = (), notes: Sequence[str] = ()

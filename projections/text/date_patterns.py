@@ -77,6 +77,13 @@ class DateReading(NamedTuple):
         return self.kind.endswith(_ALONE)
 
 
+def prepare_patterns() -> None:
+    """Compile the patterns of English: else the questions about a time that come first each take up to 14 ms more."""
+    _anchor_words()
+    for pattern in _patterns("en"):
+        _ = pattern.compiled
+
+
 def possible_dates(text: str, sent_at: datetime, language: Language | None = None) -> list[DateReading]:
     """Return the expressions in `text` that may be dates, in order and without overlaps.
 

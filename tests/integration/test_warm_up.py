@@ -12,6 +12,7 @@ from support.events import message
 
 from recollect import Recollect
 from recollect.api.http.warm_up import start_warm_up
+from recollect.api.retrieval import retrieval_models
 from recollect.api.settings import load_settings
 
 
@@ -88,3 +89,56 @@ def test_no_garbage_is_collected_until_a_server_answers_and_then_it_is(tmp_path:
     assert "collects False True;" in server.stderr
     assert "collects True" not in server.stderr
     assert "collects False False" not in server.stderr
+
+
+#: Loads the models of retrievals, asks, and prints the modules of ours that compile patterns or read weights meanwhile.
+_ASKS_AFTER_LOADING = """
+import re._compiler, sys
+from recollect import Recollect
+from recollect.api.settings import load_settings
+
+late = set()
+def counted(function):
+    def call(*arguments, **options):
+        frame = sys._getframe(1)
+        while frame and "recollect." not in frame.f_globals["__name__"]:
+            frame = frame.f_back
+        late.add(frame.f_globals["__name__"] if frame else "unknown")
+        return function(*arguments, **options)
+    return call
+
+with Recollect(settings=load_settings(data=sys.argv[1]), workers=False) as memory:
+    memory.add("a", "The code of the safe is 471128.")
+    memory.settle("a")
+    vectors = memory.parts.vectors
+    vectors.embedder.start()
+    assert vectors.embedder.wait_ready(60), vectors.embedder.reason
+    if sys.argv[2] == "loaded":
+        memory.parts.retriever.prepare(vectors)
+    re._compiler.compile = counted(re._compiler.compile)
+    for name in ("choice_model", "weighted_sum", "relevance_gate"):
+        module = sys.modules[f"recollect.api.retrieval.ranking.{name}"]
+        module.files = counted(module.files)
+    for question in ("What is the code of the safe?", "What did I say between 3 and 5 May, two weeks ago?"):
+        memory.retrieve("a", question)
+print(*sorted(late))
+"""
+
+
+@pytest.mark.parametrize("loaded", ["loaded", "not loaded"])
+def test_once_the_models_are_loaded_no_question_compiles_a_pattern_or_reads_weights(
+    tmp_path: Path, loaded: str
+) -> None:
+    command = [sys.executable, "-c", _ASKS_AFTER_LOADING, str(tmp_path), loaded]
+    late = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    expected = {"recollect.projections.text.date_patterns", "recollect.api.retrieval.ranking.choice_model"}
+    assert set(late) >= expected if loaded == "not loaded" else not late
+
+
+def test_the_models_are_loaded_once_and_not_by_each_retrieval(monkeypatch: pytest.MonkeyPatch) -> None:
+    collections: list[int] = []
+    monkeypatch.setattr(retrieval_models.gc, "collect", lambda: collections.append(1))
+    retrieval_models._load.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    for _ in range(3):
+        retrieval_models.load_models("another model")
+    assert collections == [1]

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recollect.api.retrieval.ranking.choice_inputs import QUERY_FEATURES, choice_inputs
-from recollect.api.retrieval.ranking.choice_model import chances, load_weights
+from recollect.api.retrieval.ranking.choice_model import chances
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
-from recollect.jobs.extraction.statement_reader import reader_weights
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
 #: The lowest probability of an answer: to a question, by messages or by knowledge; of what helps in a turn of a
@@ -44,13 +42,6 @@ class Choice:
     answer: float
     #: Whether the query asks for what is remembered, rather than for general knowledge.
     asks_memory: bool
-
-
-def load_models(vectors: Vectors) -> None:
-    """Load the weights of the choice and of what it reads, which takes 40 ms; none that `choose` does not use."""
-    if vectors.embedder.name == DEFAULT_MODEL:
-        load_weights()
-        reader_weights()
 
 
 def choose(ranked: RankedEpisodes) -> Choice | None:
