@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,18 +45,17 @@ from recollect.api.retrieval.search.semantic_search import (
 )
 from recollect.api.retrieval.search.source_turns import best_summaries, keep_text_flags, with_source_turns
 from recollect.events.envelope import DAY_US
+from recollect.projections.embeddings.model_runtime import PendingEmbedding
 from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
+from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import QueryTimeout
 from recollect.projections.search_index.episode_arrays import UNKNOWN, EpisodeArrays, Ints
 
-_Result = TypeVar("_Result")
-
 #: Probability from which the words of an episode name a time range, for questions without a topic.
 _NAMING_SPAN_MIN = 0.5
-#: Embeddings of queries and vector searches at once; they share one embedding model, so more threads would only wait.
-#: An embedding is queued before the search that waits for it, so searches cannot take all threads from it.
+#: Loads of indexes, and embeddings of queries by models that need a thread, at once.
 _THREADS = 8
 #: The share of the time budget after which the vector search is not waited for; the rest is for the later stages.
 SEMANTIC_SHARE = 0.8
@@ -65,6 +64,13 @@ TOPIC_SHARE = 0.4
 
 #: Messages with a question that are searched for one; more ids would not fit into a statement.
 _ASKING_MAX = 10_000
+
+
+class _PendingSearch(NamedTuple):
+    """What a vector search waits for."""
+
+    loaded: Future[VectorIndex]
+    embedding: PendingEmbedding
 
 
 class EpisodeSearch:
@@ -105,7 +111,7 @@ class EpisodeSearch:
             return []
         pending = self._start_semantic_search(context, ()) if by_vectors else None
         keywords = context.budget.run("keyword", context.snapshot, lambda: _keyword_scores(context))
-        semantics = self._await_semantic_search(pending, context.budget)
+        semantics = self._await_semantic_search(context, pending)
         if keywords is None:
             return []
         allowed = (context.episodes.raw == 0) & requested_episodes(context, summaries=True)
@@ -120,7 +126,7 @@ class EpisodeSearch:
         keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context, excluded))
         # Before waiting for the vector search: the results of SQLite must not depend on its duration.
         database_signals = None if keywords is None else _database_signals(context, keywords, excluded)
-        semantics = self._await_semantic_search(pending, budget)
+        semantics = self._await_semantic_search(context, pending)
         if database_signals is None:
             return None
         candidates, signals = _candidates_with_signals(context, database_signals, semantics, self._background)
@@ -141,20 +147,31 @@ class EpisodeSearch:
         budget.end_stage("rank", started_ms)
         return RankedEpisodes(context, candidates, signals, matrix, scores, order)
 
-    def start_embedding(self, text: str, vectors: Vectors, budget: TimeBudget) -> Future[TokenEmbedding] | None:
-        """Start to embed a query in another thread; None when there is no model, or nothing to embed."""
+    def start_embedding(self, text: str, vectors: Vectors, budget: TimeBudget) -> PendingEmbedding | None:
+        """Start to embed a query in parallel with this thread; None when there is no model, or nothing to embed."""
         if vectors.embedder.state != "ready" or not text.strip():
             return None
+        started_ms = budget.spent_ms
+        try:
+            started = self._query_embeddings.start(text, vectors, lambda: budget.end_stage("embed", started_ms))
+        except Exception:
+            # The vector search records the reason, which the thread meets too.
+            started = None
+        if started is not None:
+            return started
 
         def embed() -> TokenEmbedding:
             if not budget.left_seconds:
                 # Nothing waits for it any more: queries would queue up for a slow model.
                 raise QueryTimeout("the time of the query is over")
-            return self._query_embeddings.get(text, vectors)
+            try:
+                return self._query_embeddings.get(text, vectors)
+            finally:
+                budget.end_stage("embed", started_ms)
 
-        return self._pool.submit(_timed(embed, budget, "embed"))
+        return self._pool.submit(embed)
 
-    def _embedding(self, context: SearchContext) -> Future[TokenEmbedding] | None:
+    def _embedding(self, context: SearchContext) -> PendingEmbedding | None:
         return context.embedding or self.start_embedding(context.query.text, context.vectors, context.budget)
 
     def query_vector(self, context: SearchContext) -> Vector | None:
@@ -168,8 +185,8 @@ class EpisodeSearch:
             # The vector search records the reason.
             return None
 
-    def _start_semantic_search(self, context: SearchContext, excluded: Sequence[int]) -> Future[SemanticScores] | None:
-        """Start the vector search in another thread; return None, and a note, when vectors are not available."""
+    def _start_semantic_search(self, context: SearchContext, excluded: Sequence[int]) -> _PendingSearch | None:
+        """Start the vector search; return None, and a note, when vectors are not available."""
         vectors, snapshot, budget = context.vectors, context.snapshot, context.budget
         embedder = vectors.embedder
         if embedder.state != "ready":
@@ -194,28 +211,28 @@ class EpisodeSearch:
         if embedding is None:
             return None
 
-        def search() -> SemanticScores:
-            # In this thread, since the first load of the index can take longer than the time budget.
-            index = vectors.index(context.namespace, snapshot)
-            return semantic_scores(
-                vectors, index, embedding.result(), context.episodes, snapshot.version, self._background
-            )
+        # In another thread, since the first load of the index can take longer than the time budget.
+        return _PendingSearch(self._pool.submit(vectors.index, context.namespace, snapshot), embedding)
 
-        return self._pool.submit(_timed(search, budget, "semantic"))
-
-    def _await_semantic_search(
-        self, pending: Future[SemanticScores] | None, budget: TimeBudget
-    ) -> SemanticScores | None:
+    def _await_semantic_search(self, context: SearchContext, pending: _PendingSearch | None) -> SemanticScores | None:
         """Return the scores of the vector search; None, and a note, when it fails or is late."""
         if pending is None:
             return None
+        budget, started_ms = context.budget, context.budget.spent_ms
         try:
-            return pending.result(budget.share_left_seconds(SEMANTIC_SHARE))
+            loaded = pending.loaded.result(budget.share_left_seconds(SEMANTIC_SHARE))
+            embedding = pending.embedding.result(budget.share_left_seconds(SEMANTIC_SHARE))
+            # In this thread: to hand the vector over to another one takes longer than a search of 50,000.
+            return semantic_scores(
+                context.vectors, loaded, embedding, context.episodes, context.snapshot.version, self._background
+            )
         except FutureTimeout:
-            pending.cancel()
+            pending.loaded.cancel()
             budget.record_missing("semantic", "out of time")
         except Exception as error:
             budget.record_missing("semantic", error)
+        finally:
+            budget.end_stage("semantic", started_ms)
         return None
 
 
@@ -424,16 +441,3 @@ def _graph_strength(context: SearchContext) -> NDArray[np.float64]:
     strength = np.zeros(len(context.episodes))
     strength[rows] = values[live]
     return strength
-
-
-def _timed(search: Callable[[], _Result], budget: TimeBudget, stage: str) -> Callable[[], _Result]:
-    """Return `search` with its milliseconds recorded in `stages_ms[stage]`."""
-
-    def timed() -> _Result:
-        started_ms = budget.spent_ms
-        try:
-            return search()
-        finally:
-            budget.end_stage(stage, started_ms)
-
-    return timed

@@ -12,7 +12,7 @@ import numpy as np
 import texts
 
 from recollect.projections.embeddings.embedder import Embedder, State, open_embedder
-from recollect.projections.embeddings.model_runtime import RuntimeName
+from recollect.projections.embeddings.model_runtime import PendingEmbedding, RuntimeName
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector, principal_directions
 from recollect.projections.projection_settings import DEFAULT_MODEL
@@ -64,6 +64,9 @@ class QuickEmbedder:
 
     def embed_query(self, text: str) -> TokenEmbedding:
         return self._real.embed_query(text)
+
+    def start_query(self, text: str) -> PendingEmbedding | None:
+        return self._real.start_query(text)
 
     def embed_tokens(self, stretches: Sequence[Stretch]) -> list[TokenEmbedding]:
         pool = self._filled_pool()

@@ -18,6 +18,8 @@ from recollect.projections.embeddings.model_cache import basis_path
 from recollect.projections.embeddings.model_files import ModelUnavailable, model_fingerprint
 from recollect.projections.embeddings.model_loading import load_runtime
 from recollect.projections.embeddings.model_runtime import (
+    PendingEmbedding,
+    QueryPass,
     Runtime,
     RuntimeName,
     RuntimeRefused,
@@ -98,6 +100,10 @@ class Embedder(Protocol):
         """Return the embedding of a query, with the spans of its tokens."""
         ...
 
+    def start_query(self, text: str) -> PendingEmbedding | None:
+        """Begin to embed a query in parallel with this thread; None: only `embed_query` can do it."""
+        ...
+
     def basis(self) -> Vector:
         """Return the basis of token codes: principal directions, shape (dimensions, at most `CODE_DIMENSIONS`)."""
         ...
@@ -131,6 +137,9 @@ class NoEmbedder:
     def embed_query(self, text: str) -> TokenEmbedding:
         """Raise RuntimeError."""
         return self.embed_tokens([Stretch(text)])[0]
+
+    def start_query(self, text: str) -> None:
+        """Return None."""
 
     def basis(self) -> Vector:
         """Raise RuntimeError."""
@@ -202,6 +211,16 @@ class SentenceEmbedder:
         EMBEDDED_TEXTS.add("query")
         return embedding
 
+    def start_query(self, text: str) -> PendingEmbedding | None:
+        """Begin to embed a query in parallel with this thread; None: `embed_query` has to wait for another text."""
+        if not self._model_lock.is_free:
+            return None
+        started = self._ready().query_pass(Stretch(text))
+        if started is None or not self._model_lock.begin(started):
+            return None
+        EMBEDDED_TEXTS.add("query")
+        return started
+
     def basis(self) -> Vector:
         """Return the principal directions of the token vectors of texts made of the model's own vocabulary.
 
@@ -262,12 +281,31 @@ class SentenceEmbedder:
 
 
 class _PriorityLock:
-    """A lock whose waiting queries take precedence over bulk work."""
+    """A lock whose waiting queries take precedence over bulk work.
+
+    The forward pass that `begin` has begun holds it until it is over; who comes next waits for it.
+    """
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._busy = False
         self._queries = 0
+        self._begun: QueryPass | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether no thread holds the lock or waits for it."""
+        begun = self._begun
+        return not self._busy and not self._queries and (begun is None or begun.is_over)
+
+    def begin(self, query: QueryPass) -> bool:
+        """Begin the forward pass of a query and return True; False unless the lock is free."""
+        with self._condition:
+            if not self.is_free:
+                return False
+            query.begin()
+            self._begun = query
+            return True
 
     @contextlib.contextmanager
     def query(self) -> Generator[None]:
@@ -289,6 +327,9 @@ class _PriorityLock:
 
     def _hold(self) -> Generator[None]:
         try:
+            begun, self._begun = self._begun, None
+            if begun is not None:
+                begun.wait()
             yield
         finally:
             with self._condition:

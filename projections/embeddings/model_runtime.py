@@ -26,6 +26,31 @@ class RuntimeRefused(Exception):
     """The configured runtime cannot run the model; the message says why and what to do."""
 
 
+class PendingEmbedding(Protocol):
+    """The embedding of a query that is being computed; a `Future` is one."""
+
+    def result(self, timeout: float | None = None) -> TokenEmbedding:
+        """Return the embedding; raise `TimeoutError` when it is not there after `timeout` seconds."""
+        ...
+
+
+class QueryPass(PendingEmbedding, Protocol):
+    """A forward pass that runs in parallel with the thread that begins it. Another one may begin once it is over."""
+
+    def begin(self) -> None:
+        """Begin it."""
+        ...
+
+    def wait(self) -> None:
+        """Wait until it is over. It raises no error: `result` does."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it is over."""
+        ...
+
+
 class Runtime(Protocol):
     """A loaded model. One thread at a time may use it, but for what `encode` does outside its forward passes."""
 
@@ -57,6 +82,10 @@ class Runtime(Protocol):
             hold: held during each forward pass over a batch.
             purpose: what the texts are embedded for; it selects the model's prompt.
         """
+        ...
+
+    def query_pass(self, stretch: Stretch) -> QueryPass | None:
+        """Return the forward pass over a query, not begun; None for a runtime whose passes are one of this thread."""
         ...
 
 

@@ -10,8 +10,9 @@ import logging
 import os
 import sys
 import warnings
+from collections import deque
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.projections.embeddings.int8_weights import GROUP_SIZE, has_fast_int8, quantized
-from recollect.projections.embeddings.model_runtime import Hold, RuntimeName, RuntimeRefused, end_with_program
+from recollect.projections.embeddings.model_runtime import (
+    Hold,
+    QueryPass,
+    RuntimeName,
+    RuntimeRefused,
+    end_with_program,
+)
 from recollect.projections.embeddings.offset_tokenizer import OffsetTokenizer, TokenizerSpec
 from recollect.projections.embeddings.packing import PackedBatch, Packer
 from recollect.projections.embeddings.stretches import Purpose, Stretch, TokenEmbedding
@@ -87,6 +94,8 @@ class OpenVinoRuntime:
         self._inputs: set[str] = {port.any_name for port in converted.graph.inputs}
         self._with_context = "position_ids" in self._inputs
         self.packer = Packer(tokenizer, converted.tokenizer.pad_id, with_context=self._with_context)
+        #: The inference requests of queries that are over, or that nothing waits for any more.
+        self._requests: deque[Any] = deque()
         #: The model in use, as the cache keeps it: with int8 weights, if these are used.
         self.converted = converted
         if device == "CPU" and has_fast_int8():
@@ -116,6 +125,22 @@ class OpenVinoRuntime:
                 embeddings |= batch.embeddings(hidden)
         return [embeddings[number] for number in range(len(stretches))]
 
+    def query_pass(self, stretch: Stretch) -> QueryPass:
+        """Return the forward pass over a query, which OpenVINO computes in threads of its own."""
+        [batch] = self.packer.batches([stretch], "query")
+        return _Pass(self._idle_request(), batch, self.features(batch), self._requests)
+
+    def _idle_request(self) -> Any:
+        """Return an inference request that computes nothing, of those used before or a new one."""
+        for _ in range(len(self._requests)):
+            # Empty when other threads have taken them.
+            with suppress(IndexError):
+                request = self._requests.popleft()
+                if request.wait_for(0):
+                    return request
+                self._requests.append(request)
+        return self.compiled.create_infer_request()
+
     def features(self, batch: PackedBatch) -> dict[str, NDArray[Any]]:
         """Return the model's inputs for a batch."""
         features: dict[str, NDArray[Any]] = {
@@ -140,6 +165,50 @@ class OpenVinoRuntime:
             is_same = len(embedding.tokens) == probe.tokens
             cosines.append(float(embedding.vector @ np.array(probe.vector, np.float32)) if is_same else -1.0)
         return float(np.min(cosines))
+
+
+class _Pass:
+    """The forward pass of a query.
+
+    Parameters:
+        requests: takes the request afterwards.
+    """
+
+    def __init__(
+        self, request: Any, batch: PackedBatch, features: dict[str, NDArray[Any]], requests: deque[Any]
+    ) -> None:
+        self._request, self._batch, self._features, self._requests = request, batch, features, requests
+
+    def begin(self) -> None:
+        """Begin it. Two passes of one model at once would write into the same memory (OpenVINO 2026.4)."""
+        self._request.start_async(self._features)
+
+    def wait(self) -> None:
+        """Wait until it is over. It raises no error: `result` does."""
+        with suppress(RuntimeError):
+            self._request.wait()
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it is over, or has failed."""
+        try:
+            is_over: bool = self._request.wait_for(0)
+        except RuntimeError:
+            return True
+        return is_over
+
+    def result(self, timeout: float | None = None) -> TokenEmbedding:
+        """Return the embedding; raise `TimeoutError` when it is not there after `timeout` seconds."""
+        if timeout is None:
+            self._request.wait()
+        elif not self._request.wait_for(int(timeout * 1_000)):
+            raise TimeoutError
+        [(_, embedding)] = self._batch.embeddings(self._request.get_output_tensor(0).data)
+        return embedding
+
+    def __del__(self) -> None:
+        # OpenVINO's end of a request would wait for its pass.
+        self._requests.append(self._request)
 
 
 def convert(model: Any) -> ConvertedModel:

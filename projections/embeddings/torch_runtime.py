@@ -99,6 +99,9 @@ class TorchRuntime:
         # Normalised in float32: in bfloat16, lengths are off by up to 0.4 %.
         return TokenEmbedding(normalised(vector[np.newaxis])[0], normalised(tokens), spans)
 
+    def query_pass(self, stretch: Stretch) -> None:
+        """Return None: a forward pass is one of this thread."""
+
 
 class StaticRuntime:
     """A model of static token vectors (`StaticEmbedding`), such as those of model2vec.
@@ -138,6 +141,9 @@ class StaticRuntime:
         # The sum replaces the mean: both have the same direction, and the vector is normalised.
         vector: Vector = tokens.sum(axis=0, keepdims=True)
         return TokenEmbedding(normalised(vector)[0], normalised(tokens), tuple(offsets))
+
+    def query_pass(self, stretch: Stretch) -> None:
+        """Return None: a forward pass is one of this thread."""
 
 
 def torch_runtime(model: Any) -> Runtime:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 from recollect.projections.embeddings import model_files
 from recollect.projections.embeddings.embedder import EMBEDDED_TEXTS, NoEmbedder, SentenceEmbedder, open_embedder
 from recollect.projections.embeddings.model_files import model_fingerprint
+from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.projection_settings import DEFAULT_MODEL
 
 # What torch and transformers warn about among themselves is not ours to fix.
@@ -46,6 +50,66 @@ def test_queries_get_through_while_a_bulk_is_embedded(embedder: SentenceEmbedder
         answered += 1
     assert bulk.is_alive()
     bulk.join()
+
+
+def begun_or_embedded(embedder: SentenceEmbedder, text: str) -> TokenEmbedding:
+    begun = embedder.start_query(text)
+    return embedder.embed_query(text) if begun is None else begun.result()
+
+
+def test_queries_that_are_begun_beside_bulk_work_have_the_vectors_that_they_have_alone(
+    embedder: SentenceEmbedder,
+) -> None:
+    texts = ["what " + "is said of it " * (number % 50) + str(number) for number in range(120)]
+    alone = [embedder.embed_query(text) for text in texts]
+    bulk_texts = [f"{number} " + "some words of a longer text " * (number % 30) for number in range(400)]
+    with ThreadPoolExecutor(4) as threads:
+        bulk = threads.submit(embedder.embed, bulk_texts)
+        found = [*threads.map(partial(begun_or_embedded, embedder), texts)]
+        bulk_vectors = bulk.result()
+    for one, other in zip(alone, found, strict=True):
+        assert one.vector @ other.vector > 0.9999
+        np.testing.assert_allclose(one.tokens, other.tokens, rtol=0, atol=1e-3)
+    again = embedder.embed(bulk_texts[::40])
+    assert np.min(np.sum(again * bulk_vectors[::40], axis=1)) > 0.999
+
+
+needs_openvino = pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed here")
+
+LONG = "a question of many words " * 60
+
+
+def is_late(embedder: SentenceEmbedder) -> bool:
+    """Return whether a query that is asked for at once is not there yet, and is when it is waited for."""
+    begun = embedder.start_query(LONG)
+    if begun is None:
+        return False
+    try:
+        begun.result(0)
+    except TimeoutError:
+        return len(begun.result(30).tokens) > 100
+    return False
+
+
+@needs_openvino
+def test_the_result_of_a_begun_query_has_a_time_limit(embedder: SentenceEmbedder) -> None:
+    # This thread may be held up until the query is there, but not each time.
+    assert any(is_late(embedder) for _ in range(20))
+
+
+@needs_openvino
+def test_a_begun_query_is_waited_for_by_what_is_read_next(embedder: SentenceEmbedder) -> None:
+    begun = embedder.start_query(LONG)
+    assert begun is not None
+    [vector] = embedder.embed(["what is read next"])
+    assert begun.result().vector @ embedder.embed_query(LONG).vector > 0.9999
+    assert vector @ embedder.embed(["what is read next"])[0] > 0.9999
+
+
+def test_a_begun_query_that_nobody_waits_for_holds_up_no_other(embedder: SentenceEmbedder) -> None:
+    for number in range(20):
+        embedder.start_query(f"question {number} " * 20)
+    assert len(begun_or_embedded(embedder, "one more").tokens) == 2
 
 
 def test_equal_texts_are_read_once(embedder: SentenceEmbedder) -> None:

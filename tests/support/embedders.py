@@ -59,6 +59,9 @@ class HashingEmbedder:
     def embed_query(self, text: str) -> TokenEmbedding:
         return hashed(text, self.dimensions)
 
+    def start_query(self, text: str) -> None:
+        pass
+
     def basis(self) -> Vector:
         return np.eye(self.dimensions, dtype=np.float32)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +11,7 @@ from recollect.api.retrieval.understanding.query import Query
 from recollect.api.settings import RetrievalSettings
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import microseconds
-from recollect.projections.embeddings.stretches import TokenEmbedding
+from recollect.projections.embeddings.model_runtime import PendingEmbedding
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.restriction_queries import NOTHING_HIDDEN, HiddenMemories
 from recollect.projections.queries.snapshot import Snapshot
@@ -36,8 +35,8 @@ class SearchContext:
     asked_at: datetime
     #: The vectors of the active embedding model.
     vectors: Vectors
-    #: The query's embedding, which another thread computes; None when it has not been started.
-    embedding: Future[TokenEmbedding] | None
+    #: The query's embedding, which is computed meanwhile; None when it has not been started.
+    embedding: PendingEmbedding | None
     log: EventLog
     budget: TimeBudget
     settings: RetrievalSettings

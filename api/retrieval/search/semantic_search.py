@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -11,6 +13,7 @@ import numpy as np
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.understanding.query import Query
 from recollect.events.storage.bounded_cache import BoundedCache
+from recollect.projections.embeddings.model_runtime import PendingEmbedding
 from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector, late_interaction, reduced
 from recollect.projections.embeddings.vector_index import VectorIndex
@@ -47,15 +50,55 @@ class QueryEmbeddings:
 
     def get(self, text: str, vectors: Vectors) -> TokenEmbedding:
         """Return the embedding of `text` by the model of `vectors`, with reduced tokens."""
-        key = (vectors.embedder.fingerprint, text)
-        embedding = self._embeddings.get(key)
-        if embedding is None:
-            whole = vectors.embedder.embed_query(text)
-            # Copies, since the vectors may be views of the model's output.
-            tokens = reduced(whole.tokens, vectors.basis()) if len(whole.tokens) else whole.tokens
-            embedding = TokenEmbedding(whole.vector.copy(), tokens, whole.spans)
-            self._embeddings.put(key, embedding)
+        embedding = self._embeddings.get(_key(text, vectors))
+        return embedding or self._put(text, vectors, vectors.embedder.embed_query(text))
+
+    def start(self, text: str, vectors: Vectors, on_end: Callable[[], None]) -> PendingEmbedding | None:
+        """Begin to embed `text` in parallel with this thread; None: `get` has to do it.
+
+        Parameters:
+            on_end: called when the embedding is there.
+        """
+        if (cached := self._embeddings.get(_key(text, vectors))) is not None:
+            on_end()
+            return _OnceFinished(lambda _: cached)
+        started = vectors.embedder.start_query(text)
+        if started is None:
+            return None
+
+        def finish(timeout: float | None) -> TokenEmbedding:
+            embedding = self._put(text, vectors, started.result(timeout))
+            on_end()
+            return embedding
+
+        return _OnceFinished(finish)
+
+    def _put(self, text: str, vectors: Vectors, whole: TokenEmbedding) -> TokenEmbedding:
+        # Copies, since the vectors may be views of the model's output.
+        tokens = reduced(whole.tokens, vectors.basis()) if len(whole.tokens) else whole.tokens
+        embedding = TokenEmbedding(whole.vector.copy(), tokens, whole.spans)
+        self._embeddings.put(_key(text, vectors), embedding)
         return embedding
+
+
+def _key(text: str, vectors: Vectors) -> tuple[str, str]:
+    return vectors.embedder.fingerprint, text
+
+
+class _OnceFinished:
+    """An embedding that the thread which asks for it first finishes."""
+
+    def __init__(self, finish: Callable[[float | None], TokenEmbedding]) -> None:
+        self._finish = finish
+        self._embedding: TokenEmbedding | None = None
+        self._lock = threading.Lock()
+
+    def result(self, timeout: float | None = None) -> TokenEmbedding:
+        """Return the embedding; raise `TimeoutError` when it is not there after `timeout` seconds."""
+        with self._lock:
+            if self._embedding is None:
+                self._embedding = self._finish(timeout)
+            return self._embedding
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +218,12 @@ def _token_weights(text: str, embedding: TokenEmbedding, idf: Mapping[str, float
     count = len(embedding.tokens)
     weights = np.zeros(count, np.float32)
     mean_idf = float(np.mean(list(idf.values()))) if idf else 1.0
-    words = [(match.start(), match.end(), match.group().casefold()) for match in WORD.finditer(text)]
+    words = [*WORD.finditer(text)]
+    firsts = [word.start() for word in words]
     for index, (start, _) in enumerate(embedding.spans):
-        word = next((word for first, end, word in words if first <= start < end), "")
-        if word and word not in STOP_WORDS:
-            weights[index] = idf.get(word, mean_idf)
+        place = bisect_right(firsts, start) - 1
+        if place >= 0 and start < words[place].end():
+            word = words[place].group().casefold()
+            weights[index] = 0.0 if word in STOP_WORDS else idf.get(word, mean_idf)
     total = float(weights.sum())
     return weights / np.float32(total) if total > 0 else np.full(count, 1 / count, np.float32)
