@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Annotated
 
@@ -10,10 +9,11 @@ from pydantic import AwareDatetime, BeforeValidator, TypeAdapter, ValidationErro
 
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import InvalidInput
+from recollect.events.late_pattern import late_pattern
 
-_VERSION = re.compile(r"[0-9]{1,11}")
+_VERSION = late_pattern(r"[0-9]{1,11}")
 # Stricter than pydantic, which accepts seconds since 1970 too: they cannot be distinguished from a version.
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]+([Zz]|[+-][0-9]{2}:[0-9]{2})")
+_TIME = late_pattern(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]+([Zz]|[+-][0-9]{2}:[0-9]{2})")
 _TIME_ADAPTER = TypeAdapter[datetime](AwareDatetime)
 _HINT = (
     "give a version, such as 42, or a time with its zone, such as 2026-11-20T09:00:00Z (a + in a URL is written %2B)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from recollect.events.encryption.master_key import KeyOptions
 from recollect.events.errors import InvalidInput
 from recollect.events.field_problems import first_problem
 from recollect.events.intake.screening import SecretPolicies, SecretPolicy, matching_policy
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.job_settings import JobSettings
 from recollect.projections.projection_settings import EmbeddingSettings, ReadModelSettings
 
@@ -31,7 +31,7 @@ _NEAR_RATIO = 0.66
 #: Settings that are named for an unknown variable.
 _NEAR_MAX = 3
 #: The setting in the message of pydantic-settings for a text that is not JSON.
-_NAMED_FIELD = re.compile(r'field "(\w+)"')
+_NAMED_FIELD = late_pattern(r'field "(\w+)"')
 #: Unknown variables that this process has warned of.
 _warned: set[str] = set()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final
 
 from recollect.events.errors import InvalidNamespace
+from recollect.events.late_pattern import late_pattern
 
 #: Bytes of an event's stored payload. Messages have kilobytes; a file belongs behind the `uri` of an attachment.
 EVENT_BYTES_MAX = 1 << 20
@@ -33,7 +33,7 @@ NAMESPACE_SCHEMA: Final = {
     "maxLength": 200,
     "pattern": r"^[A-Za-z0-9._:@-]*[A-Za-z0-9_:@-][A-Za-z0-9._:@-]*$",
 }
-_NAMESPACE = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
+_NAMESPACE = late_pattern(r"[A-Za-z0-9._:@-]{1,200}")
 
 
 @lru_cache(4_096)

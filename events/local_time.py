@@ -7,18 +7,19 @@ hashed, encrypted, archived and erased with it; `RecordedEvent.data` leaves it o
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import orjson
 
+from recollect.events.late_pattern import late_pattern
+
 #: The field of stored payloads with the minutes east of UTC.
 OFFSET_FIELD = "utc_offset"
 _OFFSET_BYTES = f'"{OFFSET_FIELD}":'.encode()
 #: A name of the tz database, such as `America/Argentina/Buenos_Aires`.
-_is_zone_name = re.compile(r"[A-Za-z0-9_+-]{1,32}(?:/[A-Za-z0-9_+-]{1,32}){0,2}").fullmatch
+_is_zone_name = late_pattern(r"[A-Za-z0-9_+-]{1,32}(?:/[A-Za-z0-9_+-]{1,32}){0,2}").fullmatch
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: The first and the last moment of the calendar.
 _FIRST_US = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)

@@ -6,7 +6,6 @@ error. For a plain message both give the same draft (`tests/unit/test_plain_mess
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from recollect.events.catalogue import Moment
 from recollect.events.envelope import ENCODING_JSON, EventDraft, make_draft, microseconds, now_us
+from recollect.events.late_pattern import late_pattern
 from recollect.events.limits import CLOCK_AHEAD_SECONDS_MAX, EVENT_BYTES_MAX, NAME_CHARS_MAX
 from recollect.events.local_time import with_offset
 
@@ -25,7 +25,7 @@ _PAYLOAD_FIELDS = frozenset(("role", "name", "text"))
 _ROLES = frozenset(("user", "assistant", "system"))
 #: A name as `event_base.Name` has it. Half of a surrogate pair is refused by pydantic. Most names are of printable
 #: characters alone, which is tested in a third of the time.
-_is_name = re.compile(rf"[^\x00-\x1f\x7f\ud800-\udfff]{{1,{NAME_CHARS_MAX}}}").fullmatch
+_is_name = late_pattern(rf"[^\x00-\x1f\x7f\ud800-\udfff]{{1,{NAME_CHARS_MAX}}}").fullmatch
 _moment = TypeAdapter[datetime](Moment).validator.validate_python
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from recollect.events.errors import InvalidInput, NotFound, ScopeMissing
+from recollect.events.late_pattern import late_pattern
 
 #: What a token allows. No scope includes another one: `write` can neither erase nor export.
 Scope = Literal["read", "write", "export", "erase", "review", "admin"]
@@ -18,7 +18,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 Extent = Literal["public", "any", "own", "namespace", "server"]
 
 #: A namespace, or the beginning of names and `*`. No other wildcard, so that a match is one comparison.
-_PATTERN = re.compile(r"[A-Za-z0-9._:@-]{1,200}\*?|\*")
+_PATTERN = late_pattern(r"[A-Za-z0-9._:@-]{1,200}\*?|\*")
 #: Patterns of one token; a bot for more namespaces gives them a common beginning.
 PATTERNS_MAX = 100
 

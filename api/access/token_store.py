@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hmac
 import os
-import re
 import secrets
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -25,12 +24,13 @@ import orjson
 from recollect.api.access.callers import Caller, Scope, check_patterns, check_scopes
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import ForeignFile, InvalidInput, NotFound, ReadOnly, Unauthenticated
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.atomic_file import write_atomically
 from recollect.events.storage.database import storage_errors
 from recollect.events.storage.file_lock import file_lock
 
 #: `rcl_<id>_<secret>`: secret scanners recognise the beginning; the id can be shown, the secret has 256 random bits.
-_TOKEN = re.compile(r"rcl_([0-9a-z]{12})_([A-Za-z0-9_-]{43})")
+_TOKEN = late_pattern(r"rcl_([0-9a-z]{12})_([A-Za-z0-9_-]{43})")
 _SECRET_BYTES = 32
 #: Characters of an id, without those that look alike.
 _ID_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"

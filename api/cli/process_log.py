@@ -28,16 +28,17 @@ from structlog.stdlib import ProcessorFormatter
 
 from recollect.api.cli.terminal import visible
 from recollect.api.settings import LogSettings
+from recollect.events.late_pattern import late_pattern
 from recollect.events.log_context import current_fields
 from recollect.events.tracing import hidden_namespace
 
-_NAMESPACE = re.compile(r"\bnamespace '([A-Za-z0-9._:@-]{1,200})'")
+_NAMESPACE = late_pattern(r"\bnamespace '([A-Za-z0-9._:@-]{1,200})'")
 #: The name of a namespace in the path of a URL, as HTTP clients log it.
-_NAMESPACE_PATH = re.compile(r"(?<=/namespaces/)[A-Za-z0-9._:@%-]{1,600}")
+_NAMESPACE_PATH = late_pattern(r"(?<=/namespaces/)[A-Za-z0-9._:@%-]{1,600}")
 #: The user and the password of an address. Bounded, so that a long message is searched in linear time.
-_CREDENTIALS = re.compile(r"(?<=://)[^\s/@:]{0,200}:[^\s/@]{0,200}@")
+_CREDENTIALS = late_pattern(r"(?<=://)[^\s/@:]{0,200}:[^\s/@]{0,200}@")
 #: A message of dramatiq with its arguments, which name the namespace: `project('ann')`.
-_MESSAGE = re.compile(r"\b(project|embed|think|run)\([^()\n]{0,500}\)")
+_MESSAGE = late_pattern(r"\b(project|embed|think|run)\([^()\n]{0,500}\)")
 #: Exceptions in a chain of causes that are shown.
 _CAUSES_MAX = 8
 #: Lines that wait to be written; further ones are dropped and counted. A line has some 300 bytes.

@@ -6,9 +6,11 @@ import re
 
 import typer
 
+from recollect.events.late_pattern import late_pattern
+
 #: Characters that move the cursor, change colours or titles, reverse the direction of text, or hide in it: control
 #: characters but tab and line feed, the marks and isolates of direction, line separators, and tags.
-_CONTROLS = re.compile(
+_CONTROLS = late_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
 )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from ipaddress import ip_address
 from typing import Any
@@ -13,6 +12,7 @@ import httpx2
 
 from recollect.api.client.exchange import Attempt, HttpAnswer
 from recollect.events.errors import InvalidInput
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.namespace_folder import folder_name
 
 #: Seconds of a call with all its attempts: a retrieval takes under one, and an embedding model loads in a few.
@@ -27,7 +27,7 @@ _IDLE_SECONDS_MAX = 4.0
 ANSWER_BYTES_MAX = 1 << 30
 #: What is before a namespace in the URLs of a server.
 _NAMESPACES = "/v1/namespaces/"
-_TOKEN = re.compile(r"[\x21-\x7e]{1,1000}")
+_TOKEN = late_pattern(r"[\x21-\x7e]{1,1000}")
 
 
 def hide_names(record: logging.LogRecord) -> bool:

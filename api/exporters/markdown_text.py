@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from hashlib import sha256
 from typing import Any
 
+from recollect.events.late_pattern import late_pattern
+
 #: Signs that begin or end something in Markdown or HTML. `_` between letters does not, and is kept for names of files.
-_SIGNS = re.compile(r"[\\`*\[\]<>~|#&]|(?<![^\W_])_|_(?![^\W_])")
-_ESCAPED = re.compile(r"\\([\\`*_\[\]<>~|#&:.\-+)])")
+_SIGNS = late_pattern(r"[\\`*\[\]<>~|#&]|(?<![^\W_])_|_(?![^\W_])")
+_ESCAPED = late_pattern(r"\\([\\`*_\[\]<>~|#&:.\-+)])")
 #: `https://` becomes a link without any sign around it.
-_ADDRESS = re.compile(r"(?<=[A-Za-z]):(?=//)|(?<=www)\.")
+_ADDRESS = late_pattern(r"(?<=[A-Za-z]):(?=//)|(?<=www)\.")
 #: Signs that begin a list, a rule or a block of YAML at the start of a line.
-_START = re.compile(r"^(?:[-+]|\d{1,9}[.)])(?=\s|$)|^-{3,}")
+_START = late_pattern(r"^(?:[-+]|\d{1,9}[.)])(?=\s|$)|^-{3,}")
 #: Control characters, marks of direction, separators of lines, and letters that nothing shows.
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]+")
-_NO_WORD = re.compile(r"[^a-z0-9]+")
-_YAML_BREAKS = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_UNSEEN = late_pattern("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]+")
+_NO_WORD = late_pattern(r"[^a-z0-9]+")
+_YAML_BREAKS = late_pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 #: Characters of the readable part of a file's name.
 _SLUG_CHARS_MAX = 60
 

@@ -15,22 +15,23 @@ from typing import Literal
 
 from recollect.api.exporters.exported_rows import ExportedRows, Row, is_current, is_valid, speaker_of
 from recollect.api.exporters.markdown_text import escaped, escaped_key, one_line, reference, unescaped
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.projector.predicates import canonical, has_one_value
 
 #: The kind of a line: a fact, a preference, an episode, a relationship, a procedure.
 LineKind = Literal["f", "p", "e", "r", "w"]
-_HEADER = re.compile(
+_HEADER = late_pattern(
     r"^<!-- recollect memory-md namespace=(?P<namespace>[\w.:@-]{1,200})(?: log=(?P<log>[\w-]{1,64}))?"
     r" version=(?P<version>\d{1,12}) "
 )
-_LINE = re.compile(
+_LINE = late_pattern(
     r"^\s{0,3}[-*] (?P<text>.*?)\s{0,4}"
     r"<!-- recollect:(?P<kind>[fperw]):(?P<ref>[0-9a-f]{16}):(?P<hash>[0-9a-f]{8})"
     r"(?P<values>(?: [a-z_]{1,20}=[\w.:+-]{1,40}){0,12}) -->\s*$"
 )
-_KEYED = re.compile(r"^\*\*(?P<key>(?:[^*\\]|\\.)*?):\*\*(?:\s+(?P<value>.*))?$")
-_ENDED = re.compile(r"^~~(?P<text>.*)~~$")
-_HEADING = re.compile(r"^##\s{1,4}(?P<title>\S.*)$")
+_KEYED = late_pattern(r"^\*\*(?P<key>(?:[^*\\]|\\.)*?):\*\*(?:\s+(?P<value>.*))?$")
+_ENDED = late_pattern(r"^~~(?P<text>.*)~~$")
+_HEADING = late_pattern(r"^##\s{1,4}(?P<title>\S.*)$")
 #: The mark by which an export of this kind is recognised.
 MARK = b"<!-- recollect memory-md "
 #: Characters of the log's id in the header.
@@ -43,7 +44,7 @@ _VALUES: Mapping[LineKind, tuple[str, ...]] = {
     "r": ("confidence", "created_at", "pinned"),
     "w": ("confidence", "pinned"),
 }
-_VALUE = re.compile(r"[\w.:+-]{1,40}")
+_VALUE = late_pattern(r"[\w.:+-]{1,40}")
 #: Headings of USER.md, and of the procedures in MEMORY.md.
 FACTS_HEADING, PREFERENCES_HEADING, PROCEDURES_HEADING = "Facts", "Preferences", "Procedures"
 #: Between the trigger and the steps of a procedure.

@@ -6,7 +6,6 @@ so that both are compared with the names of this server. Programs send neither `
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
@@ -15,13 +14,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.api.http.routes.problems import error_response
 from recollect.events.errors import ForeignHost, ForeignOrigin, RecollectError
+from recollect.events.late_pattern import late_pattern
 
 #: The names of the machine itself. `localhost` resolves to loopback only, so no page of another site can use it.
 _LOCAL_NAMES = frozenset(("localhost", "127.0.0.1", "::1"))
 #: Names that are read once: those of the server, and what strangers send meanwhile.
 _NAMES_MAX = 64
 #: A name or an address with or without a port (RFC 3986, section 3.2, without user information).
-_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([^\[\]:@/?#\\\s]{1,253}))(?::\d{0,5})?")
+_AUTHORITY = late_pattern(r"(?:\[([0-9a-f:.]{2,45})\]|([^\[\]:@/?#\\\s]{1,253}))(?::\d{0,5})?")
 #: Headers of every answer: it is memory, and no page of a browser.
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),

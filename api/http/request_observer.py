@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.api.http.routes.problems import problem
 from recollect.events.instruments import Counter, Histogram
+from recollect.events.late_pattern import late_pattern
 from recollect.events.log_context import Value, log_context
 from recollect.events.tracing import current_trace_id, hidden_namespace, is_tracing, span
 
@@ -31,7 +32,7 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 #: Ids that go into the log and the answer as they are: those of usual proxies and programs have 20 to 36 characters.
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _STOPPING = "the server is stopping, and may or may not have carried this out; send it again"
-_TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACE_PARENT = late_pattern(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 _REQUESTS = Counter("recollect_http_requests", "Requests answered", ("method", "route", "status"))
 _SECONDS = Histogram("recollect_http_request_duration_seconds", "Time of a request", ("method", "route"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from recollect.api.importers.imported_records import IMPORTED_CONFIDENCE
 from recollect.api.importers.imported_statements import imported_fact, note, plain_text, said_of
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.name_lexicon import lists_of
 from recollect.jobs.extraction.vocabulary import JOBS, PETS, PLURAL_NOUNS, RELATIONS, SHORT_RELATIONS, SUBJECT_NOUNS
 
@@ -35,13 +36,13 @@ _RELATIONS = (
 _NAME = r"[^\W\d_a-z][\w'’.-]{0,40}(?: [^\W\d_a-z][\w'’.-]{0,40}){0,3}"
 #: `Ed Brown (62)`
 _PERSON = rf"(?P<name>{_NAME})(?: ?\((?P<inside>[^()]{{1,200}})\))?"
-_NAMED = re.compile(_PERSON)
+_NAMED = late_pattern(_PERSON)
 #: `Ed Brown — miller, lives in Dorset`, and `Ed: miller`
-_ENTRY = re.compile(rf"{_PERSON}(?:(?P<colon>:)| (?:[—–-]|--)) {{1,4}}(?P<details>\S.*)")
-_KEYED = re.compile(r"(?P<key>[^\W\d_][\w' -]{0,30}): {1,4}(?P<value>\S.*)")
+_ENTRY = late_pattern(rf"{_PERSON}(?:(?P<colon>:)| (?:[—–-]|--)) {{1,4}}(?P<details>\S.*)")
+_KEYED = late_pattern(r"(?P<key>[^\W\d_][\w' -]{0,30}): {1,4}(?P<value>\S.*)")
 #: Separators of persons and of details, not within parentheses.
-_AND = re.compile(r"(?: ?[,;&+]| and) (?![^()]{0,200}\))")
-_PART = re.compile(r"(?: ?[,;]| [—–]) (?![^()]{0,200}\))")
+_AND = late_pattern(r"(?: ?[,;&+]| and) (?![^()]{0,200}\))")
+_PART = late_pattern(r"(?: ?[,;]| [—–]) (?![^()]{0,200}\))")
 
 
 def lists_people(headings: tuple[str, ...]) -> bool:

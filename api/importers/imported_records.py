@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,12 +14,13 @@ from recollect.api.importers.import_preview import LINES_MAX, preview_line
 from recollect.events.counted_nouns import counted
 from recollect.events.envelope import EventDraft
 from recollect.events.errors import InvalidInput, RecollectError
+from recollect.events.late_pattern import late_pattern
 from recollect.events.limits import NAME_CHARS_MAX
 
 #: Confidence in a fact that another program remembered: that of an extraction without a review.
 IMPORTED_CONFIDENCE = 0.6
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
+_CONTROLS = late_pattern(r"[\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from recollect.api.importers.imported_records import IMPORTED_CONFIDENCE
 from recollect.api.importers.task_notation import read_notation, without_end
+from recollect.events.late_pattern import late_pattern
 from recollect.events.limits import NAME_CHARS_MAX
 from recollect.jobs.extraction.name_lexicon import lists_of
 from recollect.jobs.extraction.stated_preferences import category_of
@@ -29,14 +30,16 @@ _ATTRIBUTES = frozenset(
 #: Characters of the object of a fact. Longer text is a document.
 STATEMENT_CHARS_MAX = 2_000
 #: `**Key:** value`, `- Key: value` with a short key; not a time or an address.
-_KEY = re.compile(
+_KEY = late_pattern(
     r"^(?:\*\*(?P<bold>[^*\n:]{1,60}):?\*\*:?|(?P<plain>[^\W\d_][\w' /&-]{0,40}):)\s{1,8}(?P<value>\S.*)$", re.DOTALL
 )
 #: Keys of the profiles of other programs, and ours.
 _KEYS = {"role": "occupation"}
-_BULLET = re.compile(r"^\s{0,40}(?:[-*+•]|\d{1,3}[.)])\s{1,8}")
+_BULLET = late_pattern(r"^\s{0,40}(?:[-*+•]|\d{1,3}[.)])\s{1,8}")
 #: The box of a task, or the word that Logseq writes for it, and what a note says of it.
-_TASK = re.compile(r"^(?:\[(?P<box>[ xX/>-])\]|(?P<word>TODO|LATER|DOING|NOW|WAITING|DONE|CANCELED|CANCELLED))\s{1,4}")
+_TASK = late_pattern(
+    r"^(?:\[(?P<box>[ xX/>-])\]|(?P<word>TODO|LATER|DOING|NOW|WAITING|DONE|CANCELED|CANCELLED))\s{1,4}"
+)
 _STATES = {
     "To do": (" ", "TODO", "LATER"),
     "In progress": ("/", "DOING", "NOW"),
@@ -48,16 +51,16 @@ _TASKS = {sign: state for state, signs in _STATES.items() for sign in signs}
 #: The predicate of an open task.
 TASK_PREDICATE = "needs to"
 #: A line of a task, as `bullet_text` returns it, or as a sentence begins.
-_TASK_LINE = re.compile(rf"^(?P<state>{'|'.join(_STATES)}|TODO): (?P<text>\S.*)$", re.DOTALL)
+_TASK_LINE = late_pattern(rf"^(?P<state>{'|'.join(_STATES)}|TODO): (?P<text>\S.*)$", re.DOTALL)
 _ENDED_STATES = ("Done", "Cancelled")
-_USER = re.compile(r"^(?:the )?user(?P<own>['’]s)?(?![\w'’-])(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
-_POSSESSIVE = re.compile(r"^(?P<key>[\w' -]{1,60}?) (?P<verb>is|are) (?P<value>\S.*)$", re.DOTALL)
+_USER = late_pattern(r"^(?:the )?user(?P<own>['’]s)?(?![\w'’-])(?P<rest>.*)$", re.IGNORECASE | re.DOTALL)
+_POSSESSIVE = late_pattern(r"^(?P<key>[\w' -]{1,60}?) (?P<verb>is|are) (?P<value>\S.*)$", re.DOTALL)
 #: `Hates phone calls` below a heading of preferences.
-_LIKING = re.compile(
+_LIKING = late_pattern(
     r"^(?P<verb>likes|dislikes|prefers|loves|hates|wants|avoids|enjoys|needs)\s{1,4}(?P<value>\S.*)$",
     re.IGNORECASE | re.DOTALL,
 )
-_VERB = re.compile(
+_VERB = late_pattern(
     r"^(?P<verb>(?:lives? in|works? (?:at|for|as)|moved to|studies at|was born (?:in|on)"
     r"|is (?:married|engaged|allergic) to|likes|loves|prefers|dislikes|hates"
     r"|enjoys|uses|has|owns|plays|speaks|wants to|needs to|is))"
@@ -65,16 +68,16 @@ _VERB = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 #: A sentence about a person or a thing by name: `Ann works at …`. Words that begin other sentences are not names.
-_NAMED = re.compile(
+_NAMED = late_pattern(
     r"^(?!(?:The|A|An|This|That|These|It|Its|There|He|She|They|We|I|You|His|Her|Their|My|Our|If|When|What|Who|How)\b)"
     r"(?P<name>[^\W\d_a-z][\w'-]{1,40}(?: [^\W\d_a-z][\w'-]{1,40}){0,2}) (?P<rest>[^\W\d_A-Z].*)$",
     re.DOTALL,
 )
-_MARKS = re.compile(r"\*\*|__|`")
+_MARKS = late_pattern(r"\*\*|__|`")
 #: A value in italics is a hint of a template, such as `_(optional)_`.
-_HINT = re.compile(r"^(?:_[^_]*_|\*[^*]*\*)$")
-_IS = re.compile(r"^(?:is|are) (?=\S)", re.IGNORECASE)
-_SPACE = re.compile(r"\s+")
+_HINT = late_pattern(r"^(?:_[^_]*_|\*[^*]*\*)$")
+_IS = late_pattern(r"^(?:is|are) (?=\S)", re.IGNORECASE)
+_SPACE = late_pattern(r"\s+")
 
 
 def bullet_text(line: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -33,24 +32,25 @@ from recollect.api.importers.imported_statements import (
 )
 from recollect.api.importers.task_notation import is_planning
 from recollect.events.errors import InvalidInput
+from recollect.events.late_pattern import late_pattern
 
-_HEADING = re.compile(r"^(?P<level>#{1,6})\s{1,4}(?P<title>\S.*?)\s{0,4}#{0,6}$")
+_HEADING = late_pattern(r"^(?P<level>#{1,6})\s{1,4}(?P<title>\S.*?)\s{0,4}#{0,6}$")
 #: `**Work context**` and `Morning:` alone on a line are headings, too.
-_BOLD_HEADING = re.compile(r"^\*\*(?P<title>[^*\n]{1,80})\*\*:?$")
-_LABEL = re.compile(r"^(?P<title>[^\W\d_][^:\n]{0,60}):$")
+_BOLD_HEADING = late_pattern(r"^\*\*(?P<title>[^*\n]{1,80})\*\*:?$")
+_LABEL = late_pattern(r"^(?P<title>[^\W\d_][^:\n]{0,60}):$")
 #: The level of a heading without `#`, and of a bullet that ends with a colon.
 _LABEL_LEVEL, _BULLET_LEVEL = 7, 8
-_NUMBER = re.compile(r"^\d{1,3}[.)]\s{1,4}")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s{1,4}(?=[A-ZÀ-Þ\"“*])")
+_NUMBER = late_pattern(r"^\d{1,3}[.)]\s{1,4}")
+_SENTENCE_END = late_pattern(r"(?<=[.!?])\s{1,4}(?=[A-ZÀ-Þ\"“*])")
 _MARK = "---"
 #: Lines of front matter that are read; one of a concept of OKF has twenty.
 _LINES_MAX = 1_000
-_ITEM = re.compile(r"^\s{0,8}- (?P<value>\S.*)$")
-_FENCE = re.compile(r"^(?:```|~~~)")
+_ITEM = late_pattern(r"^\s{0,8}- (?P<value>\S.*)$")
+_FENCE = late_pattern(r"^(?:```|~~~)")
 #: Characters of a line from which the next one may continue it.
 _WRAPPED_CHARS_MIN = 50
-_COMMENT = re.compile(r"<!--[^>]{0,1000}-->")
-_RULE = re.compile(r"^(?:-{3,}|\*{3,}|_{3,})$")
+_COMMENT = late_pattern(r"<!--[^>]{0,1000}-->")
+_RULE = late_pattern(r"^(?:-{3,}|\*{3,}|_{3,})$")
 #: Headings that do not describe the lines below them.
 _GENERAL = frozenset(
     {"memory", "memories", "user", "user profile", "profile", "about", "notes", "basics", "identity", "context"}

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
+
 _DAY = r"(?P<day>\d{4}-\d{2}-\d{2})"
 #: `📅 2026-12-01`, `[due:: 2026-12-01]` and `DEADLINE: <2026-12-01 Tue .+1w>`.
 _DATES = (
-    re.compile(rf"\s{{0,4}}(?P<name>[📅📆🗓⏳⌛🛫➕✅❌])\ufe0f? ?{_DAY}"),
-    re.compile(rf"\s{{0,4}}[\[(]?\b(?P<name>due|scheduled|start|created|completion|cancelled):: ?{_DAY}[\])]?"),
-    re.compile(rf"\s{{0,4}}\b(?P<name>DEADLINE|SCHEDULED): <{_DAY}[^<>\n]{{0,40}}>"),
+    late_pattern(rf"\s{{0,4}}(?P<name>[📅📆🗓⏳⌛🛫➕✅❌])\ufe0f? ?{_DAY}"),
+    late_pattern(rf"\s{{0,4}}[\[(]?\b(?P<name>due|scheduled|start|created|completion|cancelled):: ?{_DAY}[\])]?"),
+    late_pattern(rf"\s{{0,4}}\b(?P<name>DEADLINE|SCHEDULED): <{_DAY}[^<>\n]{{0,40}}>"),
 )
-_PLANNED = re.compile(r"(?:DEADLINE|SCHEDULED): <")
+_PLANNED = late_pattern(r"(?:DEADLINE|SCHEDULED): <")
 #: What each sign says; the days on which a task was written down and done are no part of its words.
 _SAYS = {
     **dict.fromkeys(("📅", "📆", "🗓", "due", "DEADLINE"), "due"),
@@ -22,8 +24,8 @@ _SAYS = {
 _ENDS = frozenset(("✅", "❌", "completion", "cancelled"))
 #: Tags at the end of a task; one within its words is a word of them.
 _TAG = r"#(?!\d{1,60}(?!\S))(?=\w)"
-_LAST_TAGS = re.compile(rf"(?:\s{{1,4}}{_TAG}[\w/-]{{1,60}}){{1,20}}$")
-_TAG_SIGN = re.compile(rf"(?<!\S){_TAG}")
+_LAST_TAGS = late_pattern(rf"(?:\s{{1,4}}{_TAG}[\w/-]{{1,60}}){{1,20}}$")
+_TAG_SIGN = late_pattern(rf"(?<!\S){_TAG}")
 
 
 class Notation(NamedTuple):

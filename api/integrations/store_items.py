@@ -8,7 +8,6 @@ labels: different tuples have different names, with any characters in their labe
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,16 +15,17 @@ from hashlib import sha256
 from typing import Any, cast
 
 from recollect.events.errors import InvalidNamespace
+from recollect.events.late_pattern import late_pattern
 from recollect.events.limits import NAME_CHARS_MAX
 
 #: The first part of the names of all namespaces of stores.
 STORE_PREFIX = "langgraph"
 _SEPARATOR = ":"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")
-_ESCAPED = re.compile(r"_([0-9a-f]{2})")
+_ESCAPED = late_pattern(r"_([0-9a-f]{2})")
 #: The first part of the ids of documents that hold items, so that no id is also the name of an entity.
 _ITEM = "item:"
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = late_pattern(r"[\x00-\x1f\x7f]")
 #: The field of a document's metadata that holds the item.
 _FIELD = "store_item"
 

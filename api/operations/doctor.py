@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from recollect.events.backends.open_log import sqlite_path
 from recollect.events.counted_nouns import counted
 from recollect.events.encryption.key_store import open_key_store
 from recollect.events.errors import RecollectError, short_text
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.database import is_full
 
 Status = Literal["ok", "warning", "failed", "skipped"]
@@ -58,7 +58,7 @@ _FILES_A_MODEL = 6
 _FILES_BESIDE = 100
 #: Seconds that a clock may be ahead, by the newest events of the log.
 _AHEAD_SECONDS = 60
-_CREDENTIALS = re.compile(r"(?<=://)[^\s/@]{0,400}@")
+_CREDENTIALS = late_pattern(r"(?<=://)[^\s/@]{0,400}@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import orjson
 from recollect.api.result_types import GraphEdge, Neighbourhood
 from recollect.events.envelope import rfc3339
 from recollect.events.errors import InvalidInput
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.queries.map_queries import MapDocument, MapFact, MapQueries
 from recollect.projections.queries.snapshot import Snapshot
 
@@ -35,7 +35,7 @@ _ENTITIES_OF_DOCUMENT_MAX = 8
 _RELATIONS_OF_DOCUMENT_MAX = 100
 #: Words of a name that is searched in a document; longer names are titles.
 _NAME_WORDS_MAX = 4
-_WORD = re.compile(r"\w+")
+_WORD = late_pattern(r"\w+")
 #: Largest number of steps from the entity; the number of edges grows with each step.
 DEPTH_MAX = 5
 #: Edges in one answer; the nearest ones are returned.

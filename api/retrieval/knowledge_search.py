@@ -28,6 +28,7 @@ from recollect.api.retrieval.search.knowledge_walk import named_nodes, neighbour
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.search_terms import search_terms
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.token_codes import Vector
@@ -44,7 +45,7 @@ _STRONG_PREFERENCE_MIN = 0.9
 #: Kinds whose first confidence is a guess.
 _GUESSED_KINDS = frozenset(("procedure", "preference"))
 #: Predicates of a person's likes, and the number of the newest such items that are added for a task.
-_WISH = re.compile(r"\b(?:(?:dis)?likes?|prefers?|loves?|hates?|avoids?|wants?|needs?)\b", re.I)
+_WISH = late_pattern(r"\b(?:(?:dis)?likes?|prefers?|loves?|hates?|avoids?|wants?|needs?)\b", re.I)
 _WISHES_MAX = 3
 #: Kinds that say who or what something is, and the factor on them for a question that asks for something else.
 _LINKING_KINDS = frozenset(("entity", "relationship"))

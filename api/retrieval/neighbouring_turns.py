@@ -16,6 +16,7 @@ from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.result_items import episode_item
 from recollect.api.retrieval.search.search_context import SearchContext
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.search_index.episode_arrays import ROLES
 from recollect.projections.text.text_flags import is_question
 from recollect.projections.text.words import content_words
@@ -30,7 +31,7 @@ _DISTANCE_MAX = 2
 #: Content words that a neighbour has at least; shorter texts have no content by themselves.
 _WORDS_MIN = 3
 #: Codes and passwords are shown only when they are asked for, never as neighbours.
-_SECRET = re.compile(r"\b(?:pin|codes?|passwords?|passcode|cvv|iban|combination)\b", re.IGNORECASE)
+_SECRET = late_pattern(r"\b(?:pin|codes?|passwords?|passcode|cvv|iban|combination)\b", re.IGNORECASE)
 #: The score of a neighbour as a share of that of its message.
 _SCORE_SHARE = 0.1
 

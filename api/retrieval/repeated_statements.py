@@ -8,6 +8,7 @@ from functools import cached_property
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.ranking.search_result import DroppedCandidate
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.stems import content_stems, stem
 from recollect.projections.text.words import distinct_words
 
@@ -19,9 +20,9 @@ _SHARED_MIN = 0.5
 #: Characters of a text that are compared.
 _CHARS_MAX = 2_000
 #: The type of an entity after its name.
-_ENTITY_TYPE = re.compile(r"\*\* \([^()]{1,30}\)")
+_ENTITY_TYPE = late_pattern(r"\*\* \([^()]{1,30}\)")
 #: Two statements of the same words differ when only one of them has such a word.
-_NEGATION = re.compile(r"\b(?:not|no|never|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+_NEGATION = late_pattern(r"\b(?:not|no|never|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 
 
 class _Statement:

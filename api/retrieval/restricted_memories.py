@@ -5,11 +5,11 @@ A message with `not_for`, and one that says "don't tell Ben", is left out with a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from recollect.api.retrieval.contract.result import Item
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.projector.predicates import normalised
 from recollect.projections.queries.restriction_queries import NOTHING_HIDDEN, HiddenMemories, Restriction
 from recollect.projections.queries.snapshot import Snapshot
@@ -18,7 +18,7 @@ from recollect.projections.text.withheld_names import EVERYBODY, PERHAPS
 #: The speaker of messages without a name.
 _UNNAMED = "user"
 #: A word of a name; `ben_k` has two.
-_NAME_WORD = re.compile(r"[^\W\d_]+")
+_NAME_WORD = late_pattern(r"[^\W\d_]+")
 
 
 def hidden_memories(

@@ -10,6 +10,7 @@ from typing import Literal
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.fillers import addressed_names, is_acknowledgement, is_greeting
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.conversation.topics import topic_changed
 from recollect.jobs.job_settings import WINDOW_FULL_SHARE
 from recollect.projections.embeddings.token_codes import Vector
@@ -25,10 +26,10 @@ _ADJUSTMENT_FACTOR = 2
 #: Content words of a message that begins a new topic, at least; a shorter one, such as "and how long does it ferment?",
 #: continues a topic.
 _TOPIC_WORDS_MIN = 4
-_CONTINUES = re.compile(
+_CONTINUES = late_pattern(
     r"^\W*(?:and|but|or|so|also|then|because|what about|how about|which one|the (?:first|second|last) one)\b", re.I
 )
-_NEW_TOPIC = re.compile(
+_NEW_TOPIC = late_pattern(
     r"^\W*(?:(?:other|another|different|new|next) (?:topic|question|subject|thing)|by the way|btw|something else|"
     r"on another note|changing the subject)\b",
     re.I,

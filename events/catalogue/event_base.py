@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -18,6 +17,7 @@ from pydantic import (
     JsonValue,
 )
 
+from recollect.events.late_pattern import late_pattern
 from recollect.events.limits import METADATA_BYTES_MAX, METADATA_LEVELS_MAX, NAME_CHARS_MAX
 from recollect.events.local_time import zone_named
 
@@ -26,7 +26,7 @@ Name = Annotated[str, Field(min_length=1, max_length=NAME_CHARS_MAX, pattern=r"^
 Text = Annotated[str, Field(min_length=1)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Importance = Annotated[int, Field(ge=1, le=10)]
-_ROLE = re.compile(r"^(user|assistant|system|tool:.{1,195})$")
+_ROLE = late_pattern(r"^(user|assistant|system|tool:.{1,195})$")
 
 
 def _known_role(value: object) -> object:

@@ -15,15 +15,16 @@ from typing import NamedTuple
 
 from recollect.events.intake.code_numbers import probability
 from recollect.events.intake.stated_secrets import SECRET_NAME
+from recollect.events.late_pattern import late_pattern
 
 #: The probability from which a code is shown to a question: see the model card.
 ASKED_MIN = 0.7
-_NAME = re.compile(rf"{SECRET_NAME.pattern}|\b(?:numbers?|digits|nummer|n[uú]mero|num[eé]ro|combo)\b", re.IGNORECASE)
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?|[?]")
+_NAME = late_pattern(rf"{SECRET_NAME.pattern}|\b(?:numbers?|digits|nummer|n[uú]mero|num[eé]ro|combo)\b", re.IGNORECASE)
+_WORD = late_pattern(r"[^\W_]+(?:['’][^\W\d_]+)?|[?]")
 #: Words of a question that are read; a longer text is a message.
 _QUERY_WORDS_MAX = 30
 #: The end of a clause.
-_CLAUSE_END = re.compile(r"[.,;:!?\n](?!\d)|\s(?:and|but|und|y|et|e)\s|\s-\s")
+_CLAUSE_END = late_pattern(r"[.,;:!?\n](?!\d)|\s(?:and|but|und|y|et|e)\s|\s-\s")
 #: Characters on each side of a code that are read.
 _AROUND_CHARS = 300
 #: Words on each side of a code that say what it belongs to, and those next to it.

@@ -14,20 +14,21 @@ from typing import NamedTuple
 from recollect.events.intake.asked_codes import ASKED_MIN, asked_probability
 from recollect.events.intake.secret_formats import Secret
 from recollect.events.intake.stated_secrets import PUBLIC_CODE, SECRET_NAME
+from recollect.events.late_pattern import late_pattern
 
 #: Characters of a query that is read; longer texts are messages.
 _CHARS_MAX = 400
 #: Characters around a code, and after the name of a secret, in which its thing is looked for.
 _AROUND_CHARS, _FOLLOWING_CHARS = 200, 40
-_CLAUSE = re.compile(r"[.?!;\n]|,\s|:\s|\s-\s")
-_SENTENCE_END = re.compile(r"[.?!](?=\s|$)|\n|;")
-_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_CLAUSE = late_pattern(r"[.?!;\n]|,\s|:\s|\s-\s")
+_SENTENCE_END = late_pattern(r"[.?!](?=\s|$)|\n|;")
+_WORD = late_pattern(r"[^\W_]+(?:-[^\W_]+)*")
 #: An apostrophe within an English word, which is often left out: `what's`, `mom's`.
-_ELIDED = re.compile(r"['’`´ʼ](?=(?:s|t|m|d|ve|re|ll)(?!\w))")
-_APOSTROPHE = re.compile(r"['’`´ʼ]")
+_ELIDED = late_pattern(r"['’`´ʼ](?=(?:s|t|m|d|ve|re|ll)(?!\w))")
+_APOSTROPHE = late_pattern(r"['’`´ʼ]")
 
 #: What is before the secret's name with its words, in a clause that asks for it.
-_ASKING = re.compile(
+_ASKING = late_pattern(
     r"(?<!\w)(?:"
     r"(?:what|whats|which|wat|wots?)(?: one| exactly)?(?: (?:is|was|are|were|s|do (?:i|we|you) (?:have|use|need)"
     r"(?: as| for)?|did (?:i|we) (?:set|choose|use)(?: as| for)?))?(?: (?:again|now|currently|then|actually|exactly))?"
@@ -56,14 +57,14 @@ _ASKING = re.compile(
     r")$"
 )
 #: The same of a request at the beginning of a clause, where no other subject or negation is before it.
-_REQUESTED = re.compile(
+_REQUESTED = late_pattern(
     r"^(?:(?:please|pls|hey|hi|hello|ok|okay|so|and|but|oh|sorry|quick|also|now|again|well|just|bitte|oye|hola|salut|btw"
     r"|uh|um|alexa|by the way)(?: |$)){0,4}(?P<verb>(?:tell|give|show|send|text|read|remind|pass|look up|find|get"
     r"|recall|repeat|share|need|want|check|fetch|retrieve|provide|print|say|remember|forgot|forgotten|lost|know)"
     r"(?: (?:me|us|it|out|to me|of|about|again|once more|what|which|please|quickly)){0,4}(?: (?:is|was))?)?$"
 )
 #: A question for the way in, up to the thing; it has no name of a secret.
-_WAY_IN = re.compile(
+_WAY_IN = late_pattern(
     r"(?<!\w)(?:how (?:do|can|could|would|did|to) ?(?:i|we)?(?: again)? ?(?:get (?:back )?(?:in|into|inside|through)"
     r"|open|unlock|enter|access|disarm|deactivate|log ?in(?:to| to)?|log on(?: to)?|sign in(?:to| to)?|connect to)"
     r"|what (?:do|did|should|must|can)(?: (?:i|we))(?: (?:have|need) to)? (?:type|enter|key|punch|dial)(?: in)?"
@@ -90,7 +91,7 @@ _PLAIN = frozenset(
 #: Nouns that add nothing to the word before them: `SIM card PIN` is that of the SIM.
 _GENERIC = frozenset("card account karte konto tarjeta carte".split())
 #: Where what follows a secret may speak of another one.
-_JOINT = re.compile(r"[,:]\s|(?<!\w)(?:and|but|while|und|aber|y|pero|et|mais)(?!\w)", re.IGNORECASE)
+_JOINT = late_pattern(r"[,:]\s|(?<!\w)(?:and|but|while|und|aber|y|pero|et|mais)(?!\w)", re.IGNORECASE)
 #: Words that end a noun phrase.
 _BREAKS = frozenset(
     "is was are were be been am whats who where when why how me us you i we they he she it please pls again give tell "
@@ -114,7 +115,7 @@ _FOLLOWING = frozenset(
 #: The same after `which code`: also a verb of the code, and what it belongs to.
 _AFTER_NAME = _FOLLOWING | _BREAKS | _LINKS | _USES | _DETERMINERS
 #: What follows the name when something else than its value is meant.
-_OTHER_MATTER = re.compile(
+_OTHER_MATTER = late_pattern(
     r"^(?:is|was|has|did|does|do|will|can|should|have|had|that|and) (?:\w+ ){0,5}(?:safe|secure|strong|weak|broken|best"
     r"|better|expired?|wrong|changed?|works?|working|blocked|means?|valid|invalid|too|not|dont|doesnt|isnt|stopped"
     r"|leaked|stolen|rejected|declined|accepted|choose|pick)\b"

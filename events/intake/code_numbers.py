@@ -15,22 +15,23 @@ from importlib.resources import files
 from itertools import islice, repeat
 
 from recollect.events.intake.secret_formats import Secret, matches_at
+from recollect.events.late_pattern import late_pattern
 
 #: The probability from which a number is a code: see the model card.
 CODE_MIN = 0.6
 #: What may be a code: three to eight digits, with a few letters, `*` or `#`; or groups of digits, `4-4-7-1`. No years,
 #: whose words are the same too often, no amounts, `15 000`, `R5200`, no values of programs, `port=5000`, and no parts
 #: of longer numbers, `0512 555 018`.
-_NUMBER = re.compile(
+_NUMBER = late_pattern(
     r"(?<![\w.,:/€$£@+*#-])(?<!\w=)(?<!\d )(?!(?:1[5-9]|20)\d\d(?![\w*#]))(?!\d{1,3} 000)[*#]?"
     r"(?:\d(?:[ -]\d){2,7}|\d{3} \d{3}"
     r"|\d{2}(?:[ -]\d{2}){2,3}|(?:(?!R\d)[A-Za-z]{1,6}-?)?\d{3,8}[A-Za-z]{0,2}|\d{1,4}[A-Za-z]\d{1,4})[*#]?"
     r"(?![\w€$£%@*#]|[.,:/-]\d| \d)"
 )
 #: The first digit of what may be a code by its first characters, and the letters and signs that may be before it.
-_DIGIT = re.compile(r"\d(?<!\d\d)(?=\d\d|\d?[ -]\d|\d{0,3}[A-Za-z]\d)")
+_DIGIT = late_pattern(r"\d(?<!\d\d)(?=\d\d|\d?[ -]\d|\d{0,3}[A-Za-z]\d)")
 _BEFORE_DIGIT_MAX = 8
-_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]|\n")
+_TOKEN = late_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\d+|[^\w\s]|\n")
 #: Characters on each side of a number whose words are read, words next to it whose order counts, and those near it.
 _AROUND_CHARS = 120
 _NEXT_WORDS, _NEAR_WORDS = 2, 20

@@ -17,21 +17,22 @@ from typing import NamedTuple
 
 from recollect.events.intake.code_numbers import probability, words_around
 from recollect.events.intake.secret_formats import Secret
+from recollect.events.late_pattern import late_pattern
 
 #: The probability from which a word is a code: see the model card.
 CODE_WORD_MIN = 0.4
 #: Words of a text that are read, and characters of a code.
 _WORDS_MAX = 2_000
 _CHARS_MIN, _CHARS_MAX = 4, 64
-_WORD = re.compile(r"\S+")
+_WORD = late_pattern(r"\S+")
 _EDGES = "\"'“”„«»‘’`.,;:!?()[]{}<>…*"
 #: Signs within a word that few other words have: `Lotte&Paul`.
-_SIGN = re.compile(r"\w[!&_+#$%*=^~]+\w")
+_SIGN = late_pattern(r"\w[!&_+#$%*=^~]+\w")
 #: Parts of a word: `lazy-yak-zoo`, `AllegroMaNonTroppo`.
-_COMPOUND = re.compile(r"\w[-./]\w|[a-z][A-Z]")
-_LINK = re.compile(r"://|@\w|www\.|\.(?:com|org|net|de|pdf|jpe?g|png|docx?|xlsx?|py|js|md|txt)\b", re.IGNORECASE)
+_COMPOUND = late_pattern(r"\w[-./]\w|[a-z][A-Z]")
+_LINK = late_pattern(r"://|@\w|www\.|\.(?:com|org|net|de|pdf|jpe?g|png|docx?|xlsx?|py|js|md|txt)\b", re.IGNORECASE)
 #: `28th`, `10am`, `3kg`, `2x`.
-_MEASURE = re.compile(r"\d{1,6}[^\W\d_]{1,3}(?:-\d{1,6}[^\W\d_]{0,3})?")
+_MEASURE = late_pattern(r"\d{1,6}[^\W\d_]{1,3}(?:-\d{1,6}[^\W\d_]{0,3})?")
 _SHAPE_CHARS_MAX = 6
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from recollect.events.intake.part_search import PartSearch
 from recollect.events.intake.payload_lines import line_numbers
+from recollect.events.late_pattern import late_pattern
 
 #: The sum of weights from which a text looks like instructions.
 INSTRUCTIONS_MIN = 3
@@ -22,12 +23,12 @@ INSTRUCTIONS_MIN = 3
 _CHARS_MAX = 50_000
 #: Characters of a text that is searched as a whole.
 _SHORT_CHARS = 400
-_TAG_BLOCK = re.compile("[\U000e0020-\U000e007f]{4}")
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_TAG_BLOCK = late_pattern("[\U000e0020-\U000e007f]{4}")
+_UNSEEN = late_pattern("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 #: The beginning of an HTML character reference, which may encode any letter.
-_REFERENCE = re.compile("&")
-_REFERENCE_OR_TAG_BLOCK = re.compile(f"&|{_TAG_BLOCK.pattern}")
-_SENTENCE = re.compile(r"[^.!?\n]{1,2000}[.!?\n]{0,3}|[.!?\n]{1,3}")
+_REFERENCE = late_pattern("&")
+_REFERENCE_OR_TAG_BLOCK = late_pattern(f"&|{_TAG_BLOCK.pattern}")
+_SENTENCE = late_pattern(r"[^.!?\n]{1,2000}[.!?\n]{0,3}|[.!?\n]{1,3}")
 
 
 class _Rule(NamedTuple):
@@ -49,7 +50,7 @@ _words: list[str] = []
 def _rule(name: str, weight: int, chars_max: int, words: str | tuple[str, ...], pattern: str) -> _Rule:
     start = len(_words)
     _words.extend(words.split("|") if isinstance(words, str) else words)
-    return _Rule(name, weight, frozenset(range(start, len(_words))), re.compile(pattern, re.IGNORECASE), chars_max)
+    return _Rule(name, weight, frozenset(range(start, len(_words))), late_pattern(pattern, re.IGNORECASE), chars_max)
 
 
 _GAP = r"[^.!?\n]{0,60}?"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from recollect.events.late_pattern import late_pattern
+
 #: The mark in place of a section.
 PRIVATE_MARK = "[private]"
-_TAG = re.compile(r"<\s{0,4}(/?)\s{0,4}private\s{0,4}>", re.IGNORECASE)
+_TAG = late_pattern(r"<\s{0,4}(/?)\s{0,4}private\s{0,4}>", re.IGNORECASE)
 
 
 def remove_private(text: str) -> str:

@@ -18,6 +18,7 @@ from recollect.events.intake.recalled_context import TAG, strip_recalled
 from recollect.events.intake.secret_formats import lines_with_formats, may_have_format
 from recollect.events.intake.secrets import CREDENTIAL_KINDS, EVERYDAY_KINDS, find_secrets, redact
 from recollect.events.intake.stated_secrets import lines_stating_secrets, may_state_secrets
+from recollect.events.late_pattern import late_pattern
 
 #: What happens with a secret: nothing; it is kept, and contexts show it only when asked for it; it is never stored.
 SecretPolicy = Literal["off", "label", "redact"]
@@ -25,9 +26,9 @@ SecretPolicy = Literal["off", "label", "redact"]
 #: Fields of payloads that hold ids, not texts.
 _IDS = frozenset({"memory_id", "document_id", "trace_id", "memory_ids", "source_events", "labels", "echo_of"})
 #: White space as JSON writes it.
-_ESCAPED_SPACE = re.compile(r"\\[nrtbf]")
+_ESCAPED_SPACE = late_pattern(r"\\[nrtbf]")
 #: The tags of private sections and of contexts.
-_TAGS = re.compile(rf"<\s{{0,4}}private|<{TAG}", re.IGNORECASE)
+_TAGS = late_pattern(rf"<\s{{0,4}}private|<{TAG}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from stdnum import iban, luhn  # pyright: ignore[reportMissingTypeStubs] -- the package has no types
 
 from recollect.events.intake.payload_lines import line_numbers, lines_with
+from recollect.events.late_pattern import late_pattern
 
 
 class Secret(NamedTuple):
@@ -20,7 +21,7 @@ class Secret(NamedTuple):
 
 
 #: Keys by the prefix that their issuer documents, with the length that it documents, or a lower one.
-_KEY = re.compile(
+_KEY = late_pattern(
     r"(?<![A-Za-z0-9_-])(?:"
     r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])"  # Amazon
     r"|gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_\w{22,255}"
@@ -39,34 +40,36 @@ _KEY = re.compile(
     r"|rcl_[A-Za-z0-9]{1,32}_[\w-]{32,64}"  # Recollect
     r")"
 )
-_TOKEN = re.compile(r"(?<![\w-])eyJ[\w-]{10,2000}\.eyJ[\w-]{10,4000}\.[\w-]{10,1000}")
-_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_TOKEN = late_pattern(r"(?<![\w-])eyJ[\w-]{10,2000}\.eyJ[\w-]{10,4000}\.[\w-]{10,1000}")
+_PEM_BEGIN = late_pattern(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = late_pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 #: `user:password@` of an address: the password.
-_URL_PASSWORD = re.compile(r"(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@?#]{0,100}:([^\s/@]{1,200})@(?=[\w\[])")
+_URL_PASSWORD = late_pattern(
+    r"(?<![\w+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@?#]{0,100}:([^\s/@]{1,200})@(?=[\w\[])"
+)
 #: Passwords of examples: a variable, or the word itself.
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = late_pattern(
     r"\A(?:[<{$*%.]|x+$|(?:your|my|test|example|user)?[-_]?(?:pass(?:word|wd)?|pwd|secret)$)", re.IGNORECASE
 )
 #: 12 to 19 digits, in groups of four as cards have them, in those of American Express, or without spaces.
-_CARD = re.compile(
+_CARD = late_pattern(
     r"(?<![\w.,+-])(?:\d{12,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?|\d{4}([ -])\d{6}\2\d{4,5})"
     r"(?![\w-]|[.,]\d)"
 )
 #: The issuers' prefixes and lengths: Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro.
-_CARD_NUMBER = re.compile(
+_CARD_NUMBER = late_pattern(
     r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|3(?:0[0-5]|[689]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
     r"|(?:50|5[6-9]|6[37])\d{10,17}"
 )
-_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}")
+_IBAN = late_pattern(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}")
 _IBAN_CHARS_MIN = 15
-_LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
+_LETTER_OR_DIGIT = late_pattern(r"[A-Za-z0-9]")
 
 
 #: What every key has, and what every card and account has.
-_LONG_RUN = re.compile(r"[A-Za-z0-9_.:-]{15}")
-_DIGITS = re.compile(r"\d[ -]?\d[ -]?\d[ -]?\d")
+_LONG_RUN = late_pattern(r"[A-Za-z0-9_.:-]{15}")
+_DIGITS = late_pattern(r"\d[ -]?\d[ -]?\d[ -]?\d")
 #: The letters of `_LONG_RUN` as `a`, and its shortest match. Finding that in a translated text takes 0.4 µs for a
 #: message; the pattern, which begins again at each letter of a word, takes 2.
 _RUN_LETTERS = bytes(97 if _LONG_RUN.match(chr(byte) * 15) else 10 if byte == 10 else 32 for byte in range(256))
@@ -82,7 +85,7 @@ _LETTERS_AND_DIGITS = bytes(
 _ACCOUNT_BEGIN = b"AA00"
 #: Characters of a key, at least; no key has white space.
 _KEY_CHARS_MIN = 15
-_DIGIT_RUN = re.compile(r"\d{2,}")
+_DIGIT_RUN = late_pattern(r"\d{2,}")
 #: Digits that a card begins with, and letters before the first digits of an account.
 _CARD_DIGITS_MIN = 4
 _COUNTRY_LETTERS = 2

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from recollect.events.intake.part_search import PartSearch
 from recollect.events.intake.payload_lines import line_numbers
 from recollect.events.intake.secret_formats import Secret, matches_at
+from recollect.events.late_pattern import late_pattern
 
 _ACCESS_WORD = (
     r"(?:pass?w(?:or|ro)[dt]|pass(?:phrase|code|wd)|pwd?|kennwort|losungswort|mot de passe|mdp|contrase[nñ]a|clave"
@@ -44,14 +45,14 @@ _NEAR_NUMBER = r"[ \t]{1,4}(?=(?!(?:19|20)\d\d(?!\d))\d{4,8}[ \t]{0,2}(?:[\n.,;!
 _QUOTED = r"[\"'“„«`‘][^\"'”“»`’\n]{3,80}[\"'”“»`’]"
 #: Digits in groups.
 _GROUPED = r"\d{2,4}(?:[ -]\d{2,4}){1,4}(?![\w.-])"
-_STATED = re.compile(
+_STATED = late_pattern(
     rf"(?<![^\W_])(?:(?P<password>{_ACCESS_WORD})|(?P<pin>{_PIN})|(?P<code>{_CODE}))s?(?!\w)(?:[\"'](?=[ \t]?:))?"
     rf"(?:{_GAP}(?P<verb>{_IS})|{_GAP}{_IT_IS}|(?P<near>{_NEAR}|{_GAP}{_NEAR_NUMBER}))"
     rf"(?P<value>{_QUOTED}|{_GROUPED}|[^\s\"'“”„«»`]{{3,64}})",
     re.IGNORECASE,
 )
 #: `hunter2 is my password`.
-_REVERSED = re.compile(
+_REVERSED = late_pattern(
     rf"(?<!\S)(?P<value>\S{{3,64}})[ \t]{{1,4}}(?:is|ist|es|est|è|é)[ \t]{{1,4}}"
     rf"(?:my|our|the|mein|unser|das|der|die|mi|mon|la|el)"
     rf"[ \t]{{1,4}}(?:[^\W\d_]{{1,20}}[ \t]{{1,4}}){{0,2}}"
@@ -59,7 +60,7 @@ _REVERSED = re.compile(
     re.IGNORECASE,
 )
 #: Scripts without spaces join the verb and the secret to the name.
-_UNSPACED = re.compile(
+_UNSPACED = late_pattern(
     r"(?P<password>密码|密碼|パスワード|비밀번호)(?:是|为|為|は|은|는|[:：])[ \t]{0,4}(?P<value>[!-~]{4,64})"
 )
 #: Parts of the names, to skip texts without them.
@@ -76,11 +77,11 @@ _NAME_BEFORE_CHARS = 20
 _REVERSED_BEFORE_CHARS = 160
 _REVERSED_NAME_CHARS = 40
 #: The name of a secret; its group is `password`, `pin` or `code`.
-SECRET_NAME = re.compile(
+SECRET_NAME = late_pattern(
     rf"(?<!\w)(?:(?P<password>{_ACCESS_WORD})|(?P<pin>{_PIN})|(?P<code>{_CODE}))s?(?!\w)", re.IGNORECASE
 )
 #: What a household shares has everyday codes, which its members ask their memory for.
-_HOUSEHOLD = re.compile(
+_HOUSEHOLD = late_pattern(
     r"wi-?fi|wlan|w-lan|router|hotspot|(?<!\w)(?:(?:home |guest )?network|guests?|netzwerk|heimnetz|g[aä]ste\w{0,10}"
     r"|r[eé]seau|red de casa|rete di casa|house|haus|flat|apartment|wohnung|haust[uü]r|t[uü]r|door|gate|garage|locker"
     r"|spind|safe|tresor|alarm\w{0,10}|(?:mail|letter) ?box|briefkasten|cabin|club|gym|sauna|laundry|keller"
@@ -90,19 +91,19 @@ _HOUSEHOLD = re.compile(
 #: Characters before a password in which its household is looked for.
 _CONTEXT_CHARS = 80
 #: Codes that are not secrets, by what they begin with or by the word before them.
-PUBLIC_CODE = re.compile(
+PUBLIC_CODE = late_pattern(
     r"\A(?:error|err|fehler|status|exit|return|response|http|zip|postal|post|area|country|l[aä]nder|dial|vorwahl|promo\w*"
     r"|discount|rabatt|gutschein|coupon|voucher|referral|gift|invite|colou?r|farb|hex|source|quell|dress|qr|bar|strich"
     r"|product|produkt|article|artikel|model|item|order|booking|buchungs|tracking|reservation|unit|tax|sort|bank|currency|language"
     r"|airport|iata|icd|class|course|morse|byte|genetic|opcode|uni|ean|char|plz)$",
     re.IGNORECASE,
 )
-_ONE_TIME = re.compile(
+_ONE_TIME = late_pattern(
     r"\A(?:verification|confirmation|one[- ]time|login|2fa|sms|auth\w*|best[aä]tigungs?|verifizierungs?|otp|tan)$",
     re.IGNORECASE,
 )
-_CARD_CODE = re.compile(r"\Acv[vc]2?$", re.IGNORECASE)
-_LAST_WORD = re.compile(r"(?<![^\W\d_])([^\W\d_]{1,40}(?:[- ]time)?)[ \t-]{0,4}$")
+_CARD_CODE = late_pattern(r"\Acv[vc]2?$", re.IGNORECASE)
+_LAST_WORD = late_pattern(r"(?<![^\W\d_])([^\W\d_]{1,40}(?:[- ]time)?)[ \t-]{0,4}$")
 #: Words that follow the verb but are not the secret itself, in any language that `is` is read in.
 _NO_SECRET = frozenset(
     "the that this his her its their your our my not now too very same still also only just what where when "
@@ -117,19 +118,19 @@ _NO_SECRET = frozenset(
     "inside somewhere probably maybe actually".split()
 )
 #: Names that mean a key, a word or a slogan, too.
-_AMBIGUOUS_NAME = re.compile(r"\A(?:clave|parola|has[lł]o|heslo)", re.IGNORECASE)
-_DESCRIBES = re.compile(
+_AMBIGUOUS_NAME = late_pattern(r"\A(?:clave|parola|has[lł]o|heslo)", re.IGNORECASE)
+_DESCRIBES = late_pattern(
     r"\A\w{2,60}(?:ed|ing|able|ible|ful|ive|ly|less|word|words|characters?|letters?)$", re.IGNORECASE
 )
 #: Code, a mark of a redaction, a variable, or a password of an example.
-_EXPRESSION = re.compile(
+_EXPRESSION = late_pattern(
     r"\A(?:[\w.]*[(\[{$<*%]|\.\.|https?:|\w+\.\w+\.|[^\W\d_]+(?:_[^\W\d_]+)+$"
     r"|\w{0,30}pass(?:word|wort|wd)\w{0,3}$|(?:your|my|test|example|dummy|sample|some|new|old)[-_ ]?pass$)",
     re.IGNORECASE,
 )
 _ASSIGNMENTS = (":", "=", "：", "=>", "->", "→")
 _TRAILING = ".,;:?)]}…。、，"
-_PLAIN_WORD = re.compile(r"\A(?:[^\W\d_]?[^\WA-Z\d_]*)(?:['’-][^\WA-Z\d_]+)*$")
+_PLAIN_WORD = late_pattern(r"\A(?:[^\W\d_]?[^\WA-Z\d_]*)(?:['’-][^\WA-Z\d_]+)*$")
 #: Digits of a code that follows its name without a verb: `code 4711`, unlike `code 404`.
 _NEAR_DIGITS_MIN = 4
 #: The same for the code of a household, which is named just before it: `mailbox code 771`.

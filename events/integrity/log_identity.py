@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +19,7 @@ from recollect.events.encryption.key_store import open_key_store
 from recollect.events.encryption.master_key import KeyOptions
 from recollect.events.envelope import now_us
 from recollect.events.errors import LogMissing, StorageError
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.atomic_file import sync_file
 from recollect.events.storage.database import connect, rename_database, storage_errors
 from recollect.events.storage.private_files import PRIVATE_MODE, make_private_folder
@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 
 #: The file in the data folder with the id of its log.
 LOG_ID_NAME = "log-id"
-_LOG_ID = re.compile(r"[0-9a-f-]{36}")
+_LOG_ID = late_pattern(r"[0-9a-f-]{36}")
 #: Folders of the data folder that are derived from the log. The archive is in the folder of a log in SQLite.
 _DERIVED_FOLDERS = ("namespaces", "as-of", "traces")
 _JOBS_NAME = "jobs.db"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from recollect.events.envelope import EventDraft
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.derivation.event_drafts import memories_merged
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.projections.embeddings.matrix_product import product
@@ -16,9 +17,9 @@ from recollect.projections.queries.snapshot import Snapshot
 #: Cosine from which two memories are merged.
 _DUPLICATE_COSINE_MIN = 0.92
 #: Words that negate a sentence.
-_NEGATION = re.compile(r"\b(?:not|no|never|none|nothing|without|\w+n['’]t)\b", re.IGNORECASE)
+_NEGATION = late_pattern(r"\b(?:not|no|never|none|nothing|without|\w+n['’]t)\b", re.IGNORECASE)
 #: Numbers and capitalised words, which duplicates must share: vectors hardly distinguish 4 from 5, or Ann from Bob.
-_EXACT = re.compile(r"\d+|\b[^\W\d_a-z]\w*")
+_EXACT = late_pattern(r"\d+|\b[^\W\d_a-z]\w*")
 
 
 class _Candidate(NamedTuple):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.llm.conversation_lines import source_lines, turn_lines
 from recollect.jobs.llm.grounding import SENTENCE_SHARE_MIN, SourceEvidence, SourceLine
 from recollect.jobs.llm.model_client import LlmClient
@@ -20,11 +20,11 @@ _UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
 #: Share of the allowed tokens that condensed notes have at least; fewer would lose most of the notes they replace.
 _REFLECTED_SHARE_MIN = 0.2
 #: The date of a note: `[2026-01-05] Ann …`.
-_DATE = re.compile(r"^\[(\d{4}-\d\d-\d\d)\] ")
+_DATE = late_pattern(r"^\[(\d{4}-\d\d-\d\d)\] ")
 
 
 #: A note of an answer: `12: Ann …`, also with brackets or a dash.
-_NOTE = re.compile(r"^\W{0,3}(\d{1,4})\W{1,3}(\S.{0,499})$")
+_NOTE = late_pattern(r"^\W{0,3}(\d{1,4})\W{1,3}(\S.{0,499})$")
 #: Notes of one answer.
 _NOTES_MAX = 100
 

@@ -5,19 +5,19 @@ It knows events and how they refer to each other. How names are compared is up t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from recollect.events.catalogue import ERASURE_TYPES
 from recollect.events.encryption.erasure_ledger import Scope
 from recollect.events.envelope import RecordedEvent
+from recollect.events.late_pattern import late_pattern
 from recollect.events.memory_kinds import STATING_EVENTS
 from recollect.jobs.erasure.edit_transfer import EDITED_ID_FIELDS, MemoryEdit, extracted_memories
 from recollect.jobs.erasure.message_copies import EPISODE_TYPES, Copies
 
 #: The part of a memory's id after the id of its event: `#f0` is the first fact of an extraction.
-_MEMORY_SUFFIX = re.compile(r"#[a-z]\d+$")
+_MEMORY_SUFFIX = late_pattern(r"#[a-z]\d+$")
 #: Events whose content a language model or the rules may have used as the context of later extractions.
 _KNOWLEDGE_TYPES = frozenset((*STATING_EVENTS, "fact.corrected"))
 #: Derived events that are erased when any of their sources is.

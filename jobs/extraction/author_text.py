@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.message_kinds import role_start
 from recollect.jobs.extraction.name_lexicon import is_first_name
 
@@ -18,7 +19,7 @@ _TEXT_NOUN = (
     r"advert|ad|slogan|headline|quote|obituary|complaint|screenplay|fan ?fic\w*|transcript|conversation|chat|template|example)"
 )
 #: A request for work on a text, which may be that of another person.
-_REQUEST = re.compile(
+_REQUEST = late_pattern(
     r"(?<!\bI )(?<!\bwe )(?<!\bich )\b(?:translate|proof-?read|rephrase|paraphrase|rewrite|summari[sz]e|übersetz\w{0,3}|korrigier\w{0,2}|"
     r"traduce\w{0,2}|tradui\w{1,3}|traduci|corrige\w{0,2})\b|翻译|翻訳|添削|"
     r"\b(?:this|that|following|a|these|any)\b[^.!?\n]{0,30}\b(?:sentences?|grammatical\w{0,2}|typos?|mistakes?|mail|correct)\b[^.!?\n]{0,20}[.?:\n]|"
@@ -28,64 +29,64 @@ _REQUEST = re.compile(
 #: Words of the rest of a message after a request that is about the text before it.
 _REST_WORDS_MAX = 6
 #: A colon before a statement in the first person.
-_COLON = re.compile(
+_COLON = late_pattern(
     r"(?:^|(?<=[.!?\n;]))[ \t]{0,3}(?P<label>[^\n.!?:;。]{0,120}):[ \t]{0,3}\n{0,2}(?=[\"'“„«*_-]{0,3}\s?(?:I|I['’]\w{1,2}|[Mm]y|[Ww]e|[Oo]ur|"
     r"[Ii]ch|[Mm]eine?|[Ww]ir|[Yy]o|[Vv]iv[oe]|[Ss]oy|[Mm]i|[Mm]e|[Tt]engo|[Tt]rabajo|[Jj]e|[Jj]['’]\w{1,20}|[Mm]on|[Mm]a|[Ii]o|[Ss]ono|[Vv]ivo|[Ee]u|[Mm]oro)\b|(?<=[:：])(?:我|私|僕|俺))"
 )
 #: Labels after which the sender goes on: `update: I moved`, `here is the thing: I …`.
-_OWN_LABEL = re.compile(
+_OWN_LABEL = late_pattern(
     r"(?:^|\b)(?:updates?|p\.?s|fyi|btw|by the way|note|nb|n\.b|about me|about myself|background|context|intro(?:duction)?|news|edit|answers?|yes|no|nope|ok(?:ay)?|thing|problem|issue|"
     r"question|decision|confession|fact|facts|reason|situation|result|plan|goal|so|well|sorry|correction|reminder|also|anyway|remember|remember (?:this|that)|for the record|just so you know|to be clear|"
     r"i mean|honestly|truth|actually|actually,? no|wait|first(?:ly)?|second(?:ly)?|third(?:ly)?|finally|wichtig|übrigens|nota|[\d.)(]{1,6})\W{0,10}$",
     re.IGNORECASE,
 )
-_FIRST_PERSON = re.compile(r"\b(?:I|we|I['’]\w{1,2})\b")
-_SPEAKS = re.compile(
+_FIRST_PERSON = late_pattern(r"\b(?:I|we|I['’]\w{1,2})\b")
+_SPEAKS = late_pattern(
     rf"\b(?:say\w*|said|tell\w*|told|writ\w+|wrote|ask\w*|post\w*|text\w*|read\w*|repl\w+|think\w*|thought|goes|went|like|sing\w*|shout\w*|claim\w*|for|{_TEXT_NOUN})\b",
     re.IGNORECASE,
 )
 #: The line of a chat: a speaker, perhaps with the time, before a dash, a colon or a bracket.
-_CHAT_LINE = re.compile(
+_CHAT_LINE = late_pattern(
     r"^[^\w\n]{0,6}(?P<time>\[?\d[\d:/., -]{2,20}(?:[AaPp][Mm])?\]?,?[ \t]{0,3}[-–—]?[ \t]{0,3})?"
     r"(?P<name>[A-ZÀ-Þ][\w'’.-]{1,20})(?: [A-ZÀ-Þ][\w'’.-]{0,20})?(?P<also>[ \t]{0,2}[(\[][^)\]\n]{1,24}[)\]])?[ \t]{0,3}(?P<sign>—|–|-{1,2}(?=\s)|:|>|»)[ \t]{0,3}\S",
     re.MULTILINE,
 )
 #: The same without a sign: a speaker with the time, on a line before the words.
-_TIMED_SPEAKER = re.compile(
+_TIMED_SPEAKER = late_pattern(
     r"^[^\w\n]{0,5}(?:[Ss]peaker \d|[A-Z]\w{1,20}(?: [A-Z]\w{1,20})?)\s{1,3}\[?\(?\d{1,2}:\d\d", re.MULTILINE
 )
 #: The first line of a mail, and its last one.
-_GREETING = re.compile(
+_GREETING = late_pattern(
     r"^[ \t]{0,3}(?:dear|hi|hey|hello|hallo|liebe[rs]?|lieber|sehr geehrte\w?|hola|estimad[oa]|querid[oa]|bonjour|chère?|ciao|gentile|olá|good (?:morning|afternoon|evening))\b[^\n.!?]{0,40},?[ \t]{0,3}$",
     re.IGNORECASE | re.MULTILINE,
 )
-_GREETED = re.compile(
+_GREETED = late_pattern(
     r"\b(?:dear|hi|hey|hello|hallo|liebe[rs]?|hola|querid[oa]|bonjour|salut|chère?|ciao|olá)\s(?P<name>[^\W\d_]{2,30})\b",
     re.IGNORECASE,
 )
-_SIGN_OFF = re.compile(
+_SIGN_OFF = late_pattern(
     r"^[ \t]{0,3}(?:(?:best|kind|warm|many|with|yours|mit|viele|liebe|un|cordiali|bien)\s{1,2})?(?:regards|wishes|cheers|sincerely|truly|faithfully|love|thanks|thank you|greetings|grüße[n]?|grüssen?|"
     r"saludos?|abrazo|cordialement|saluti|abraços?|xoxo)\b[^\n.!?]{0,20},?[ \t]{0,3}\n",
     re.IGNORECASE | re.MULTILINE,
 )
-_HEADER = re.compile(r"^(?:from|to|subject|sent|cc|von|an|betreff|fwd?|re): \S", re.IGNORECASE | re.MULTILINE)
+_HEADER = late_pattern(r"^(?:from|to|subject|sent|cc|von|an|betreff|fwd?|re): \S", re.IGNORECASE | re.MULTILINE)
 #: A statement, perhaps after a label: `The decision: I decided to …`.
-_STATED = re.compile(r"^\W{0,10}(?:\d{1,3}\.\s{1,3})?(?:[\w '/-]{1,40}:\W{0,10})?(?:I|I'm|I've|We|My)\s")
-_CODE_BLOCK = re.compile(r"```[^`]*+(?:`(?!``)[^`]*+)*+(?:```|$)")
+_STATED = late_pattern(r"^\W{0,10}(?:\d{1,3}\.\s{1,3})?(?:[\w '/-]{1,40}:\W{0,10})?(?:I|I'm|I've|We|My)\s")
+_CODE_BLOCK = late_pattern(r"```[^`]*+(?:`(?!``)[^`]*+)*+(?:```|$)")
 #: A line of code, of a quotation, a heading, a table, a label with a value.
-_FOREIGN_LINE = re.compile(
+_FOREIGN_LINE = late_pattern(
     r"^\s*(?:[#>|/<@{}\[]|\*{2}[^*]{1,60}\*{2}\s*:?$|(?:import|def|class|const|let|var|return|function|public|private|elif|else|for\s*\(|if\s*\(|from\s+\w+\s+import)\b"
     r"|[\w.]+\s*(?:=|\(|\+=)|\*{0,2}[A-Z][\w /'-]{1,40}\*{0,2}:\*{0,2}\s+\S.{0,400}$)|[{};]\s*$|=>|\)\s*$(?<=\(\))",
 )
 #: A quoted line, a row of a table, a line of a log.
-_COPIED_LINE = re.compile(r"\s{0,40}+[>|]|\[?\d{4}-\d\d-\d\d[ T]\d\d:")
+_COPIED_LINE = late_pattern(r"\s{0,40}+[>|]|\[?\d{4}-\d\d-\d\d[ T]\d\d:")
 #: A quotation; an inch mark or a quote within a word begins none.
-_QUOTATION = re.compile(
+_QUOTATION = late_pattern(
     r"""(?<![\w"])"(?=\S)[^"]{0,2000}"(?!\w)|“[^“”]{0,2000}”|„[^„“”]{0,2000}[“”]|«[^«»]{0,2000}»|「[^「」]{0,2000}」|『[^『』]{0,2000}』"""
     r"""|(?<![\w'’‘])['‘](?=\w)[^'‘’\n]{3,400}(?:['’]\w{1,2}\b[^'‘’\n]{0,400}){0,8}['’](?!\w)"""
 )
 #: A statement: a pronoun or a form of `be` or `have`, or several lines.
-_STATES = re.compile(
+_STATES = late_pattern(
     r"\n|\b(?:I|you|he|she|we|they|it|my|your|our|is|are|was|am|have|has|had|don['’]t|always|never|ich|du|wir|mein\w{0,2}|bin|ist|yo|soy|vivo|tengo|es|mi|je|j['’]\w+|suis|mon|ma|io|sono|eu|sou)\b|"
     r"[我你私僕俺]|(?:です|ます)",
     re.IGNORECASE,

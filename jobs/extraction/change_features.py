@@ -5,7 +5,6 @@ Words, their stems, numbers with units, days, the persons spoken of, and the pla
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.stems import content_stems
 
@@ -24,20 +24,20 @@ from recollect.projections.text.stems import content_stems
 CHARS_MAX = 400
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"'})
 _SHORT = (
-    (re.compile(r"\bcan't\b"), "cannot"),
-    (re.compile(r"\bwon't\b"), "will not"),
-    (re.compile(r"n't\b"), " not"),
-    (re.compile(r"'m\b"), " am"),
-    (re.compile(r"'re\b"), " are"),
-    (re.compile(r"'ve\b"), " have"),
-    (re.compile(r"'ll\b"), " will"),
-    (re.compile(r"\b(he|she|it|that|there|here|what|who|where)'s\b"), r"\1 is"),
+    (late_pattern(r"\bcan't\b"), "cannot"),
+    (late_pattern(r"\bwon't\b"), "will not"),
+    (late_pattern(r"n't\b"), " not"),
+    (late_pattern(r"'m\b"), " am"),
+    (late_pattern(r"'re\b"), " are"),
+    (late_pattern(r"'ve\b"), " have"),
+    (late_pattern(r"'ll\b"), " will"),
+    (late_pattern(r"\b(he|she|it|that|there|here|what|who|where)'s\b"), r"\1 is"),
 )
 #: Chinese and Japanese signs are words of their own.
 _SIGN = "\u3040-\u30ff\u3400-\u9fff"
-_TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|[{_SIGN}]|[^\W\d_{_SIGN}]+|'s\b|[?!\"]")
-_SIGNS = re.compile(r"[\u30a0-\u30ff\u3400-\u9fff]{2,}")
-_NUMBER = re.compile(r"(?P<sign>[$€£]?)(?P<number>\d{1,9}(?:[.,:]\d{1,3}){0,3})\s?(?P<unit>%|[$€£]|[^\W\d_]{1,12})?")
+_TOKEN = late_pattern(rf"\d+(?:[.,]\d+)*|[{_SIGN}]|[^\W\d_{_SIGN}]+|'s\b|[?!\"]")
+_SIGNS = late_pattern(r"[\u30a0-\u30ff\u3400-\u9fff]{2,}")
+_NUMBER = late_pattern(r"(?P<sign>[$€£]?)(?P<number>\d{1,9}(?:[.,:]\d{1,3}){0,3})\s?(?P<unit>%|[$€£]|[^\W\d_]{1,12})?")
 _COUNTS = {
     word: str(number)
     for number, word in enumerate(
@@ -84,11 +84,11 @@ _DETERMINERS = (
     frozenset(("not", "no", "without", "kein", "keine", "keinen", "sin", "pas")),
     frozenset(("'s", "his", "her", "their", "your")),
 )
-_LIST = re.compile(r",| and | & | und | y | et |、|と")
+_LIST = late_pattern(r",| and | & | und | y | et |、|と")
 #: A longer word is a sentence of a language without spaces.
 _WORD_CHARS_MAX = 25
 #: A word with a capital letter that does not begin the text.
-_CAPITAL = re.compile(r"(?<!^)\b[^\W\d_a-z][^\W\d_]{1,30}")
+_CAPITAL = late_pattern(r"(?<!^)\b[^\W\d_a-z][^\W\d_]{1,30}")
 #: The features of a determiner without a shared word.
 _UNDETERMINED = [0.0] * (len(_DETERMINERS) + 1)
 #: Prefix by which words of one family are alike: retire and retirement.

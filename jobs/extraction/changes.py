@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.change_features import Amount, Read, amounts, stems_of
 from recollect.jobs.extraction.comparison import Compared, Vectors, compare
 from recollect.jobs.extraction.standing_instructions import instruction_of
@@ -63,26 +64,26 @@ _PART_MIN = 0.3
 #: Confidence of a statement with a new value in place of the old one, and of a sentence that is the new statement.
 _CONFIDENCE = 0.85
 #: Separators of the elements of a list.
-_BETWEEN = re.compile(r"(,\s?(?:and |or )?|\s(?:and|or|und|y|et)\s|、|と)")
+_BETWEEN = late_pattern(r"(,\s?(?:and |or )?|\s(?:and|or|und|y|et)\s|、|と)")
 _ELEMENT_WORDS_MAX = 4
 #: The right words of a correction: `no, I meant Rex`, `Rex, not Max`, `it is not Max but Rex`.
 _RIGHT = (
-    re.compile(
+    late_pattern(
         r"\bI (?:meant|mean) (?P<right>[^,;.!?]{1,60}?)(?:,? not (?P<wrong>[^,;.!?]{1,60}))?[.!]?$", re.IGNORECASE
     ),
-    re.compile(r"^(?:[^,]{1,30}, )?(?P<right>[^,;.!?]{1,60}?),? not (?P<wrong>[^,;.!?]{1,60})[.!]?$", re.IGNORECASE),
-    re.compile(
+    late_pattern(r"^(?:[^,]{1,30}, )?(?P<right>[^,;.!?]{1,60}?),? not (?P<wrong>[^,;.!?]{1,60})[.!]?$", re.IGNORECASE),
+    late_pattern(
         r"\bnot (?P<wrong>[^,;.!?]{1,60}?)(?:, | but ){1,2}(?:it is |rather )?(?P<right>[^,;.!?]{1,60})[.!]?$",
         re.IGNORECASE,
     ),
 )
-_LEADING = re.compile(
+_LEADING = late_pattern(
     r"^(?:(?:no|but|sorry|actually|oh|it is|it's|its|is|in|at|on|a|an|the|name is|called|named|(?:his|her|my) name is)[ ,]\s?)+",
     re.IGNORECASE,
 )
 _RIGHT_WORDS_MAX = 3
 #: Words that say that a sentence corrects an earlier one.
-_SAYS_CORRECTION = re.compile(
+_SAYS_CORRECTION = late_pattern(
     r"^(?:no|actually|sorry|oops|oh|wait)\b|\bI (?:meant|mean)\b|^(?:it|that|this|my \w+(?: \w+)?) is not\b",
     re.IGNORECASE,
 )

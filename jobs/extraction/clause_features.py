@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 from zlib import crc32
+
+from recollect.events.late_pattern import late_pattern
 
 #: Rows of the weights of words; those of pieces of words follow, so that no word shares its row with a piece.
 WORD_ROWS = 1 << 15
@@ -19,11 +20,11 @@ _WORDS_MAX = 60
 #: Characters of a word that is read in pieces, too, and of its part that is.
 _PIECED_CHARS_MIN = 4
 _PIECED_CHARS_MAX = 40
-_TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
+_TOKEN = late_pattern(r"\w+(?:['’]\w+)?|[^\w\s]")
 #: The hashes of the beginnings of features.
 _OF_WORD, _OF_PAIR, _OF_THREE = (crc32(f"{size} ".encode()) for size in (1, 2, 3))
 _PLACES = tuple(crc32(f"at{place} ".encode()) for place in range(3))
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_CJK = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff]")
 _FIRST_PERSON = frozenset(("I", "I'm", "I've", "I'd", "I'll", "I’m", "I’ve"))
 
 

@@ -6,6 +6,8 @@ import re
 from bisect import bisect_left
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
+
 #: The subject or the verb that begins a clause.
 _OPENING = (
     r"(?:i|i'm|i've|i'd|i'll|im|ive|we|we're|we've|he|she|they|it|it's|my|our|his|her|their|there|this|that|you|"
@@ -17,13 +19,13 @@ _CONNECTIVE = (
     r"(?:and|but|so|because|since|though|although|plus|which|who|while|und|aber|also|weil|denn|y|pero|así que|porque|"
     r"et|mais|donc|car|e|ma|quindi|perché|mas|então|en|maar|dus|want)"
 )
-_BREAK = re.compile(
+_BREAK = late_pattern(
     rf"[;:](?=\s)|(?<=[?!])\s+|[—–]|\s-+\s|[,，；]\s?(?={_CONNECTIVE}\s+{_OPENING}\b|{_OPENING}\b|considering\b|especially\b)|\.{{2,}}|"
     rf"\s(?={_CONNECTIVE},?\s+{_OPENING}\b)|(?<=[，。！？；])",
     re.IGNORECASE,
 )
-_LEADING = re.compile(rf"(?:[\s,;:—–.。，；-]|{_CONNECTIVE}\b[\s,]+(?={_OPENING}\b))*", re.IGNORECASE)
-_WORD = re.compile(r"\S+")
+_LEADING = late_pattern(rf"(?:[\s,;:—–.。，；-]|{_CONNECTIVE}\b[\s,]+(?={_OPENING}\b))*", re.IGNORECASE)
+_WORD = late_pattern(r"\S+")
 #: Words of a clause that is complete by itself.
 _WORDS_MIN = 2
 _CLAUSES_MAX = 8

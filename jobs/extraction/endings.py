@@ -16,6 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.rule_index import RuleIndex
 from recollect.jobs.extraction.rules import WHO, clause_begins, clause_regex, matches
 from recollect.jobs.extraction.rules import is_name as is_name_of_subject
@@ -24,22 +25,22 @@ from recollect.projections.queries.knowledge_queries import PriorStatement
 from recollect.projections.text.stems import content_stems
 
 #: A word for `from now on not`; without one, a negation ends only the value that it names.
-_CUE = re.compile(r"\b(?:any ?more|any longer|no longer|used to|stopped|quit|gave up)\b", re.IGNORECASE)
-_TRAILING_CUE = re.compile(r"(?<=\w),?+\s++(?:any ?more|any longer)\b", re.IGNORECASE)
+_CUE = late_pattern(r"\b(?:any ?more|any longer|no longer|used to|stopped|quit|gave up)\b", re.IGNORECASE)
+_TRAILING_CUE = late_pattern(r"(?<=\w),?+\s++(?:any ?more|any longer)\b", re.IGNORECASE)
 #: The negations of a clause, with its verb.
 _NEGATIONS = (
-    re.compile(r"\b(?P<be>am|is|are)\s+(?:not|no longer)\s+(?=\S)"),
-    re.compile(r"\b(?P<do>do|does)\s+(?:not|no longer)\s+(?:really\s+|even\s+)?(?P<verb>[a-z]+)\b"),
-    re.compile(r"\b(?:no longer|used to)\s+(?P<verb>[a-z]+)\b"),
-    re.compile(r"\b(?:have |has )?(?:stopped|quit|gave up)\s+(?P<gerund>[a-z]{2,}ing)\b"),
+    late_pattern(r"\b(?P<be>am|is|are)\s+(?:not|no longer)\s+(?=\S)"),
+    late_pattern(r"\b(?P<do>do|does)\s+(?:not|no longer)\s+(?:really\s+|even\s+)?(?P<verb>[a-z]+)\b"),
+    late_pattern(r"\b(?:no longer|used to)\s+(?P<verb>[a-z]+)\b"),
+    late_pattern(r"\b(?:have |has )?(?:stopped|quit|gave up)\s+(?P<gerund>[a-z]{2,}ing)\b"),
 )
 #: What precedes the verb when it needs no `s`.
-_FIRST_PERSON = re.compile(r"\b(?:I|[Ww]e)\s+(?:\w+\s+)?$")
+_FIRST_PERSON = late_pattern(r"\b(?:I|[Ww]e)\s+(?:\w+\s+)?$")
 
 #: Words before the first word of a pattern.
-_AUXILIARIES = re.compile(r"(?:(?:have|has|had|just|finally|already|recently|now|officially)\s+)*")
+_AUXILIARIES = late_pattern(r"(?:(?:have|has|had|just|finally|already|recently|now|officially)\s+)*")
 #: A time of the past that the speaker talks about: what ended then is not what holds now.
-_PAST_LIFE = re.compile(
+_PAST_LIFE = late_pattern(
     r"\b(?:when (?:I|we|he|she|they) (?:was|were) (?!\w+ing\b)|as an? (?:\w{2,12} )?(?:kid|child|teen\w{0,5}|boy|girl|student|baby)\b|back (?:then|when|in)\b|"
     r"(?:\d+|few|couple of|many|several|some|two|three|four|five|six|seven|eight|nine|ten|twenty|thirty) years (?:ago|back|before)|(?:years|decades|ages) ago|"
     r"in (?:my|his|her|their) (?:\w{2,8} )?(?:twenties|thirties|forties|teens|\d0s|youth|childhood)|growing up|in (?:college|university|uni|high school|school)\b|"
@@ -47,18 +48,18 @@ _PAST_LIFE = re.compile(
     re.IGNORECASE,
 )
 #: What ends for some hours only: `I left the office early`, `no more cello today`.
-_FOR_NOW = re.compile(
+_FOR_NOW = late_pattern(
     r"\b(?:left|out of|quit) [\w' ]{0,40}\bearly\b|\bno more [\w' ]{1,30}\b(?:today|tonight|for (?:today|now|a while))\b|"
     r"\bfor (?:the day|tonight|a while|the moment)\b",
     re.IGNORECASE,
 )
 #: A thing that the sentence calls the speaker's, before a pronoun that means it.
-_OWN_THING = re.compile(
+_OWN_THING = late_pattern(
     r"\b(?:my|our)((?:\s(?!(?:and|but|so|then|because)\b)[\w-]{2,20}){1,3}?)(?=,| and\b| but\b| so\b| then\b|\s\w+ed\b|\s(?:is|was|has|had|got)\b)",
     re.IGNORECASE,
 )
-_ANY_THING = re.compile(r"\b(?:an?|the|my|our|his|her|their|some|this|that)\s[\w-]{2,20}", re.IGNORECASE)
-_PRONOUN = re.compile(r"(?:it|them|that|this|these|those|him|her|one|everything|something)\b", re.IGNORECASE)
+_ANY_THING = late_pattern(r"\b(?:an?|the|my|our|his|her|their|some|this|that)\s[\w-]{2,20}", re.IGNORECASE)
+_PRONOUN = late_pattern(r"(?:it|them|that|this|these|those|him|her|one|everything|something)\b", re.IGNORECASE)
 #: What a person no longer has after death.
 _ENDED_BY_DEATH = ("lives in", "lives with", "works at", "works as", "studies at", "age is")
 
@@ -103,7 +104,7 @@ def _compiled(tables: list[dict[str, Any]]) -> Iterator[_EndingRule]:
     """Yield the rules of the tables of `rules.toml`: one rule for each pattern of a table."""
     yield from (
         _EndingRule(
-            pattern=re.compile(_AUXILIARIES.pattern + clause_regex(pattern.removeprefix("{who} ")) + r"(?=\W|$)"),
+            pattern=late_pattern(_AUXILIARIES.pattern + clause_regex(pattern.removeprefix("{who} ")) + r"(?=\W|$)"),
             first=pattern.removeprefix("{who} "),
             has_subject=pattern.startswith("{who} "),
             ends=tuple(table.get("ends", ())),

@@ -7,7 +7,6 @@ labelled sentences and prints how well it reads those held out.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -18,6 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.name_lexicon import lists_of
 
@@ -29,7 +29,7 @@ _WEIGHTS = "entity_weights.npz"
 #: Words of a sentence that are read; a longer one is a list or code.
 _TOKENS_MAX = 120
 #: A word, with the signs that names have inside; a title with its full stop; a French article apart; or a sign.
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     r"\b(?:[DdMm]rs?|[Mm]s|[Pp]rof|[Ss]t)\.(?=\s)|(?:[ldjmnstcLDJMNSTC]|[Qq]u)['’](?=[^\W\d_]{2})|[^\W_](?:\w|[&-](?=[^\W_])|['’.](?=[^\W_]{2}))*|[^\w\s]"
 )
 #: Words between the words of a name.

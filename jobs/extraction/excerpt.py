@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 
+from recollect.events.late_pattern import late_pattern
+
 #: Characters of a message that are read: about ten pages. A longer message is usually pasted text, whose beginning and
 #: end say enough. The limit bounds the time that one message takes.
 MESSAGE_CHARS_MAX = 20_000
 #: Characters at a cut in which the end of a sentence is searched.
 _CUT_CHARS = 1_000
 #: White space other than a single space or line break, and signs repeated more than three times.
-_WHITE = re.compile(r"\s{2,}+|[^\S \n]")
-_SIGNS = re.compile(r"([^\w\s])\1{3,}+")
-_END = re.compile(r"[.!?…](?=\s)|\n")
+_WHITE = late_pattern(r"\s{2,}+|[^\S \n]")
+_SIGNS = late_pattern(r"([^\w\s])\1{3,}+")
+_END = late_pattern(r"[.!?…](?=\s)|\n")
 #: Signs of bold text in Markdown.
-_EMPHASIS = re.compile(r"\*\*")
+_EMPHASIS = late_pattern(r"\*\*")
 
 
 def read_part(text: str) -> str:

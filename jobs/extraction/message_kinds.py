@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from recollect.events.late_pattern import late_pattern
+
 #: Words of politeness and order before a request.
 PLEASE = (
     r"(?:(?:one thing|by the way|btw|also|and|oh|ok|so|well|note)[,:]? )?(?:please,? |can you |could you |would you |will you |"
@@ -11,7 +13,7 @@ PLEASE = (
 )
 _LETS = r"let(?:['’]?s| us)"
 #: A role for the assistant or the sender anywhere in a message: its instructions hold for the play alone.
-_PART = re.compile(
+_PART = late_pattern(
     rf"\b(?:{_LETS} (?:play|pretend|role-?\s?play)|pretend (?:to be|you|that|we)|imagine (?:you|that you|we) (?:are|were)|"
     r"(?:do|start|play|try) (?:a |some )?role-?\s?play|act as|you are (?:now )?(?:a|an|the|my) \w{1,30}(?:,| and\b|\.)|in this (?:game|story|scene))|"
     r"^\W{0,5}(?:(?:please|hey|hi|ok|now|so|from now on),?\s)?(?:role-?\s?play\b|i want you to (?:act|be|pretend|play)|act like|simulate|"
@@ -19,7 +21,7 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 #: A role play that goes on in the next messages. `act as a coach` is not one: the user still speaks as themselves.
-_PLAY_BEGINS = re.compile(
+_PLAY_BEGINS = late_pattern(
     r"(?:^|[.!?,:\n] ?|\b(?:please|you to|can you|could you|will you|now|ok|okay|so|and|hey) )(?:pretend (?:to be|you|that|we|i)\b|"
     r"imagine (?:that )?(?:you|we|i) (?:are|were|am|was) (?:a|an|the|in)\b|imagine (?:you're|you’re|i'm|i’m)\b)|"
     rf"\b(?:{_LETS} (?:all )?(?:pretend|role-?\s?play)|(?:do|start|play|try) (?:a |some )?role-?\s?play|"
@@ -33,7 +35,7 @@ _PLAY_BEGINS = re.compile(
     re.IGNORECASE,
 )
 #: The end of a play, from which on the sender speaks as himself.
-_PLAY_ENDS = re.compile(
+_PLAY_ENDS = late_pattern(
     r"\b(?:(?:game|play|role-?\s?play|story|scene|pretending) (?:is |'s )?(?:over|done|finished|ended)|end of (?:the )?(?:game|play|role-?\s?play|story|scene)|"
     r"(?:stop|end|quit|finish|leave) (?:the |this |our |with the )?(?:game|play|playing|pretending|role-?\s?play|roleplaying|story|scene)|"
     r"in real life|out of (?:character|role)|no more (?:pretending|role-?\s?play|playing)|(?:done|finished) (?:playing|pretending)|be yourself again|"
@@ -42,13 +44,13 @@ _PLAY_ENDS = re.compile(
     re.IGNORECASE,
 )
 #: A task on a text, which follows: `translate this into German: …`.
-_TASK_ON_TEXT = re.compile(
+_TASK_ON_TEXT = late_pattern(
     rf"^{PLEASE}(?:translate|summari[sz]e|proofread|rephrase|rewrite|paraphrase|review|correct|shorten|simplify|explain|"
     r"analy[sz]e|check|fix|improve|answer|read)\b[^\n:]{0,80}(?::|\n)",
     re.IGNORECASE,
 )
 #: Signs of a text by another author: headers of mails, quoted lines, tags, code, log lines, a signature.
-_PASTED = re.compile(
+_PASTED = late_pattern(
     r"^(?:from|to|subject|sent|date|cc|von|an|betreff|re|fwd?): |^>|```|</?[a-z][\w-]{0,40}[ />]|^\[?\d{4}-\d\d-\d\d[ T]\d\d:|"
     r"^(?:dear|hi|hello) [^\n]{1,60},\s*$|^(?:system|assistant|user|human|ai|instructions?|important|note to (?:the )?(?:ai|assistant))\s*:|"
     r"\b(?:best|kind|warm) regards\b|\bunsubscribe\b|\bignore (?:all |any )?(?:previous|prior|earlier) instructions\b",

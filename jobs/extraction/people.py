@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.statement_modality import stated_part
@@ -24,18 +24,18 @@ _RELATIONS = "|".join((*vocabulary.RELATIONS, *vocabulary.SHORT_RELATIONS))
 _RELATION = (
     rf"(?:(?:younger|older|little|big|best|old|new|twin|late|dear|eldest|youngest|oldest)\s)?(?P<relation>{_RELATIONS})"
 )
-_ANY_RELATION = re.compile(rf"\b(?:{_RELATIONS})\b")
+_ANY_RELATION = late_pattern(rf"\b(?:{_RELATIONS})\b")
 _TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s)?"
 #: Whose relation it is: the speaker's, or a person's with a name.
 _WHOSE = r"(?P<whose>\b[Mm]y|\b[Oo]ur|\b[A-ZÀ-Þ][\w-]{1,40}'s)"
 #: A person introduced by a relation: `my older sister Anna`, `my boss is called Tom`, `Anna's husband Tom`.
-_NAMED = re.compile(
+_NAMED = late_pattern(
     rf"{_WHOSE}\s{_RELATION}(?:'s name is|(?:,| is)? named|(?:,| is)? called|,| is)?\s{_TITLE}(?P<name>{_NAME})"
 )
 #: A person with the relation after the name: `Anna is my sister`, `Wendy, my mom, …`.
-_NAMED_BEFORE = re.compile(rf"(?<![\w'-])(?P<name>{_NAME})(?:,| is| was)\s{_WHOSE}\s{_RELATION}(?![\w'-])")
+_NAMED_BEFORE = late_pattern(rf"(?<![\w'-])(?P<name>{_NAME})(?:,| is| was)\s{_WHOSE}\s{_RELATION}(?![\w'-])")
 #: What follows the next element of a list.
-_OF_LIST = re.compile(r"(?:,? and\b|, [\w' ]{1,30} and\b)")
+_OF_LIST = late_pattern(r"(?:,? and\b|, [\w' ]{1,30} and\b)")
 
 
 def people(speaker: str, text: str) -> Iterator[PersonItem]:

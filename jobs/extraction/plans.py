@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.clauses import clauses
 from recollect.projections.text.date_bounds import is_last_day, may_have_last_day
 from recollect.projections.text.date_reading import ReadDate, read_dates
@@ -15,19 +16,19 @@ from recollect.projections.text.date_reading import ReadDate, read_dates
 #: Returns the dates of a text.
 FindDates = Callable[[str], Sequence[ReadDate]]
 #: Predicates of plans, and of appointments whose object is a day; birthdays come again.
-_PLAN = re.compile(
+_PLAN = late_pattern(
     r"(?:is|are|am|was) \w{2,20}ing\b|(?:plans|needs|wants|hopes|intends|wishes|has|is going|is about|decided) to\b"
 )
 #: A plan in the words of its speaker: `I'm moving in with Jonas next month`.
-_SAID_PLAN = re.compile(r"\b(?:I['’]?m|we['’]?re|I am|we are) (?!not\b)\w{2,20}ing\b", re.IGNORECASE)
-_DATED = re.compile(r"(?<!birthday)(?<!anniversary)(?<!name day) is$")
-_ON_DAY = re.compile(
+_SAID_PLAN = late_pattern(r"\b(?:I['’]?m|we['’]?re|I am|we are) (?!not\b)\w{2,20}ing\b", re.IGNORECASE)
+_DATED = late_pattern(r"(?<!birthday)(?<!anniversary)(?<!name day) is$")
+_ON_DAY = late_pattern(
     r"(?:on|at|from|for|tomorrow|tonight|next)\b(?!.{0,40}\b(?:every|each|other)\b)(?!.{0,20}days\b)", re.IGNORECASE
 )
 #: Kinds of statements that are over after the day that they name.
 _PLANNED = ("plan", "task", "event")
 #: Words of what begins on a day and lasts.
-_BEGINS = re.compile(
+_BEGINS = late_pattern(
     r"\b(?:start\w{0,3}|begin\w{0,4}|join(?:s|ing)?|from(?!.{1,40}\b(?:to|till?|until)\b)|as of|ab|beginn\w{0,2}|fäng\w{1,3}|fang\w{0,2}|anfang\w{0,2}|"
     r"empie[cz]\w{1,3}|empe[cz]\w{1,4}|desde|comien\w{1,3}|comen[cz]\w{1,4}|[àa] partir|commenc\w{1,4})\b",
     re.IGNORECASE,

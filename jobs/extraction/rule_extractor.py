@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.author_text import author_text
 from recollect.jobs.extraction.changes import FindChanges, find_changes, plain_correction, remaining_elements
 from recollect.jobs.extraction.comparison import Vectors
@@ -44,13 +45,13 @@ from recollect.projections.text.stems import content_stems
 Item = dict[str, Any]
 
 #: The position of an omitted second subject: `I live in Porto and work at …`.
-_ELLIPSIS = re.compile(
+_ELLIPSIS = late_pattern(
     r"^((?:I|We)\s+(?:\S+\s+){1,9}?)and\s+(?=(?:live|work|love|like|hate|prefer|have|own|play|am|need|decided|bought|moved)\b)"
 )
 #: Seconds of processor time for one message: ten times the time of the slowest known texts of full length.
 SECONDS_MAX = 2.0
-_WHEN = re.compile(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
-_PAST = re.compile(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
+_WHEN = late_pattern(r"\b(?:when|while|after|where)\s+$", re.IGNORECASE)
+_PAST = late_pattern(r"\b(?:\w+ed|got|bought|was|were|went|had|became|grew)\b")
 #: Ranges that the words of a date mean with a smaller probability are not kept for the search.
 _DATE_PROBABILITY_MIN = 0.1
 #: Characters of a message from which on its processor time is measured, and sentences after which it is: the clock may
@@ -74,7 +75,7 @@ _SAME_SHARE = 0.6
 #: 13 reactions have it; of 111 facts of 120 chats 9 have less, and none of them is worth keeping.
 _KEPT_MIN = {"facts": (0.0, 0.15), "preferences": (0.05, 0.2)}
 #: What takes back the sentence before it.
-_TAKES_BACK = re.compile(r"\b(?:just|only|I am) (?:kidding|joking)\b|^(?:kidding|jk|not really)\b", re.IGNORECASE)
+_TAKES_BACK = late_pattern(r"\b(?:just|only|I am) (?:kidding|joking)\b|^(?:kidding|jk|not really)\b", re.IGNORECASE)
 #: Confidence of a task with a date.
 _DATED_TASK = 0.7
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from recollect.events.late_pattern import late_pattern
+
 #: A literal first word with an optional ending: `live[s]`.
-_LITERAL = re.compile(r"([A-Za-z][\w'-]*)(?:\[(\w+)\])?")
-_WORD = re.compile(r"[\w'-]+")
+_LITERAL = late_pattern(r"([A-Za-z][\w'-]*)(?:\[(\w+)\])?")
+_WORD = late_pattern(r"[\w'-]+")
 
 
 class RuleIndex:

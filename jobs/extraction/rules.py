@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction import vocabulary
 from recollect.jobs.extraction.rule_index import RuleIndex
 
@@ -31,7 +32,7 @@ _THING_WORDS_MAX, _CLAUSE_CHARS_MAX = 10, 160
 _THING = rf"(?!{_STOP}\b){_TOKEN}(?:(?!{_NEW_CLAUSE}),?\s+(?!{_STOP}\b){_TOKEN}){{0,{_THING_WORDS_MAX - 1}}}"
 _CLAUSE = rf"(?:(?!\s+(?:but|because)\b|,\s+(?:but|so|and I|and we)\b).){{3,{_CLAUSE_CHARS_MAX}}}"
 #: Words that another one must follow.
-_OPEN_END = re.compile(r"\b(?:an?|the|of|and|or|for|to|with|than|my|your|our|their|is|are|was|were)$", re.IGNORECASE)
+_OPEN_END = late_pattern(r"\b(?:an?|the|of|and|or|for|to|with|than|my|your|our|their|is|are|was|were)$", re.IGNORECASE)
 
 
 _SHORT_STOP = _STOP[:-1] + "|at|in|for|with|on|from|near|around|by|to)"
@@ -68,18 +69,18 @@ _PLACEHOLDERS = {
     "attribute": rf"(?P<attribute>{_any(vocabulary.ATTRIBUTES)})",
 }
 #: A subject such as `my sister`, `my sister Anna` or `my sister's husband`.
-_RELATION = re.compile(
+_RELATION = late_pattern(
     rf"^(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?P<relation>(?:{_RELATIONS})(?:'s\s+(?:\w+\s+)?(?:{_RELATIONS}))?)(?:,?\s+(?P<name>[A-ZÀ-Þ].*))?$"
 )
 #: The subject of a statement, with adverbs after it.
-WHO = re.compile(
+WHO = late_pattern(
     rf"(?P<who>(?:I|[Ww]e)\b|(?:[Mm]y|[Oo]ur)\s+(?:\w+\s+)?(?:{_RELATIONS})(?:'s\s+(?:\w+\s+)?(?:{_RELATIONS}))?\b(?:,?\s+{_NAME},?)?|{_NAME})"
     rf"(?:\s+(?:{_ADVERBS})\b)*\s+"
 )
 #: A word and the signs after it.
-_WORD_AND_SIGNS = re.compile(r"(?<!\w)(\w++)(\W++)")
+_WORD_AND_SIGNS = late_pattern(r"(?<!\w)(\w++)(\W++)")
 #: Signs after which a statement may begin.
-_CLAUSE_SIGNS = re.compile(r"[,;:(–—]|-\s|\s-")
+_CLAUSE_SIGNS = late_pattern(r"[,;:(–—]|-\s|\s-")
 #: Words after which a statement may begin.
 _CONNECTIVES = frozenset(
     "and but so because since that then well yes yeah yep oh also anyway hey hi hello way btw fyi fact course actually maybe perhaps "
@@ -88,10 +89,10 @@ _CONNECTIVES = frozenset(
 )
 #: Words after which one more word may precede it: `last week I …`, `in 2019 I …`.
 _BEFORE_TIME = frozenset("last this these past earlier in since from starting next as".split())
-_PART = re.compile(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
+_PART = late_pattern(r"\{(\w+)\}|\[(\w+)\]|\((?!\?)|\s+")
 #: Endings of verb forms and adverbs that begin a sentence and are not names: `Looks like …`, `Winning must …`.
-_VERBAL = re.compile(r"(?:ing|ed|ly|s)$")
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_VERBAL = late_pattern(r"(?:ing|ed|ly|s)$")
+_PLACEHOLDER = late_pattern(r"\{(\w+)\}")
 
 Kind = Literal["fact", "preference"]
 
@@ -237,7 +238,7 @@ def _compiled(kind: Kind, tables: list[dict[str, Any]]) -> Iterator[Rule]:
             placeholders: list[str] = [name for name in _PLACEHOLDER.findall(pattern) if name != "who"]
             yield Rule(
                 kind=kind,
-                pattern=re.compile(clause_regex(pattern.removeprefix("{who} ")) + r"(?=\W|$)"),
+                pattern=late_pattern(clause_regex(pattern.removeprefix("{who} ")) + r"(?=\W|$)"),
                 has_subject=pattern.startswith("{who} "),
                 predicate=table["predicate"] if kind == "fact" else table["value"],
                 object=table.get("object") or "{" + placeholders[-1] + "}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.sentence_language import language_of
 from recollect.projections.text.sentences import END_SIGNS, split_sentences
 
@@ -26,24 +27,24 @@ _SHORT_FORMS = {
     "youll": "you will", "theyll": "they will", "itll": "it will", "heres": "here is", "wheres": "where is",
     "whos": "who is", "hows": "how is",
 }  # fmt: skip
-_SHORT_FORM = re.compile(r"\b(?<!')(?:" + "|".join(_SHORT_FORMS) + r")\b(?!['.]\w)", re.IGNORECASE)
-_LOWER_I = re.compile(r"\b(i)(?=\b(?!\.))")
+_SHORT_FORM = late_pattern(r"\b(?<!')(?:" + "|".join(_SHORT_FORMS) + r")\b(?!['.]\w)", re.IGNORECASE)
+_LOWER_I = late_pattern(r"\b(i)(?=\b(?!\.))")
 #: `my son in law` is not a son.
-_IN_LAW = re.compile(r"\b(mother|father|sister|brother|son|daughter) in law\b", re.I)
-_WORD = re.compile(r"[\w-]+")
+_IN_LAW = late_pattern(r"\b(mother|father|sister|brother|son|daughter) in law\b", re.I)
+_WORD = late_pattern(r"[\w-]+")
 #: Contractions with an apostrophe.
 _CONTRACTIONS = (
-    (re.compile(r"\bcan't\b", re.I), "cannot"),
-    (re.compile(r"\bwon't\b", re.I), "will not"),
-    (re.compile(r"\bI'm\b"), "I am"),
-    (re.compile(r"\b(\w+)n't\b"), r"\1 not"),
-    (re.compile(r"\b(I|we|you|they)'ve\b", re.I), r"\1 have"),
-    (re.compile(r"\b(we|you|they)'re\b", re.I), r"\1 are"),
-    (re.compile(r"\b(I|we|you|they|he|she|it)'d\b", re.I), r"\1 would"),
-    (re.compile(r"\b(I|we|you|they|he|she|it|that)'ll\b", re.I), r"\1 will"),
-    (re.compile(r"\b(he|she|it|that|there|here|what|who|where)'s\b", re.I), r"\1 is"),
-    (re.compile(r"\bname's\b", re.I), "name is"),
-    (re.compile(r"\blet's\b", re.I), "let us"),
+    (late_pattern(r"\bcan't\b", re.I), "cannot"),
+    (late_pattern(r"\bwon't\b", re.I), "will not"),
+    (late_pattern(r"\bI'm\b"), "I am"),
+    (late_pattern(r"\b(\w+)n't\b"), r"\1 not"),
+    (late_pattern(r"\b(I|we|you|they)'ve\b", re.I), r"\1 have"),
+    (late_pattern(r"\b(we|you|they)'re\b", re.I), r"\1 are"),
+    (late_pattern(r"\b(I|we|you|they|he|she|it)'d\b", re.I), r"\1 would"),
+    (late_pattern(r"\b(I|we|you|they|he|she|it|that)'ll\b", re.I), r"\1 will"),
+    (late_pattern(r"\b(he|she|it|that|there|here|what|who|where)'s\b", re.I), r"\1 is"),
+    (late_pattern(r"\bname's\b", re.I), "name is"),
+    (late_pattern(r"\blet's\b", re.I), "let us"),
 )
 
 

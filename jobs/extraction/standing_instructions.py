@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.spoken_sentences import Sentence
 from recollect.jobs.extraction.stated_preferences import category_of
 from recollect.jobs.extraction.statement_reader import read_clauses
@@ -16,40 +17,40 @@ from recollect.jobs.extraction.statements import RULE_MIN
 from recollect.projections.text.words import STOP_WORDS, WORD
 
 #: What has consequences outside the conversation, or is for the profit of others: one text is not enough for it.
-_RISKY = re.compile(
+_RISKY = late_pattern(
     r"\b(?:pay|transfer|wire|send|forward|buy|order|purchase|book|delete|erase|hide|conceal|keep (?:it |this |that )?(?:a )?secret|"
     r"do not tell|recommend|promote|advertise|share|upload|post|invest|bcc|cc|password|token|key|credit card|account|links?|url|https?)\b|\w@\w",
     re.IGNORECASE,
 )
 #: "Send me a summary" and "do not share my number" are harmless.
-_HARMLESS = re.compile(
+_HARMLESS = late_pattern(
     r"\b(?:send|give|recommend|suggest|remind) (?:me|us)\b|\b(?:never|do not|don[’']?t|stop)\b(?! warn)|"
     r"\b(?:ask|check|confirm|warn)(?: me| with me)? (?:first|before)\b",
     re.IGNORECASE,
 )
 #: The topics of instructions that exclude each other: a newer one replaces the older one.
 _TOPICS = (
-    ("form of address", re.compile(r"\b(?:call|address) me\b", re.IGNORECASE)),
+    ("form of address", late_pattern(r"\b(?:call|address) me\b", re.IGNORECASE)),
     (
         "language",
-        re.compile(
+        late_pattern(
             r"\b(?:in|only|use|speak|write) (?:\w+ )?(?:english|german|french|spanish|italian|portuguese|dutch|polish|russian|"
             r"chinese|japanese|korean|turkish|arabic|hindi|ukrainian|swedish|czech|greek)\b",
             re.IGNORECASE,
         ),
     ),
-    ("bullet points", re.compile(r"\bbullet(?:s|ed|[ -]points?)\b", re.IGNORECASE)),
-    ("emojis", re.compile(r"\bemoji", re.IGNORECASE)),
-    ("tables", re.compile(r"\btables?\b", re.IGNORECASE)),
-    ("markdown", re.compile(r"\bmarkdown\b", re.IGNORECASE)),
+    ("bullet points", late_pattern(r"\bbullet(?:s|ed|[ -]points?)\b", re.IGNORECASE)),
+    ("emojis", late_pattern(r"\bemoji", re.IGNORECASE)),
+    ("tables", late_pattern(r"\btables?\b", re.IGNORECASE)),
+    ("markdown", late_pattern(r"\bmarkdown\b", re.IGNORECASE)),
     (
         "length of answers",
-        re.compile(
+        late_pattern(
             r"\b(?:short|brief|concise|long|detailed|length|words|sentences|paragraphs?|elaborate)\b", re.IGNORECASE
         ),
     ),
-    ("tone", re.compile(r"\b(?:formal|informal|casual|polite|direct|honest|critical|funny|tone)\b", re.IGNORECASE)),
-    ("units", re.compile(r"\b(?:metric|imperial|celsius|fahrenheit|kilomet|miles|units)\b", re.IGNORECASE)),
+    ("tone", late_pattern(r"\b(?:formal|informal|casual|polite|direct|honest|critical|funny|tone)\b", re.IGNORECASE)),
+    ("units", late_pattern(r"\b(?:metric|imperial|celsius|fahrenheit|kilomet|miles|units)\b", re.IGNORECASE)),
 )
 #: The strength of an instruction that is kept and not obeyed.
 RISKY_STRENGTH = 0.3

@@ -5,34 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.rules import RuleMatch
 
 #: `fish, but not salmon`; `dogs except poodles`.
-_EXCEPTION = re.compile(r",? (?:(?:but|just|though) not|except(?: for)?|apart from) (?=\S)", re.IGNORECASE)
+_EXCEPTION = late_pattern(r",? (?:(?:but|just|though) not|except(?: for)?|apart from) (?=\S)", re.IGNORECASE)
 #: What ends a phrase: a sign, or a word that begins a clause.
-_PHRASE_END = re.compile(
+_PHRASE_END = late_pattern(
     r"[;:!?()]|\.(?:\s|$)|\s[-–—]+\s|,? (?:but|because|so|which|who|that|when|while|since|if|although|though|where|until|"
     r"and (?:I|we|he|she|they|it|you|my|our|then|also|am|is|are|was|have|had))\b|, (?:I|we|he|she|they|it|you|my|can|could|what|how)\b| too\b| any ?more\b",
     re.IGNORECASE,
 )
 #: A phrase that means nothing outside of the conversation. Of the 19 preferences that the patterns read in 120 chats, five
 #: were of a `him` or `her`, and none of them was worth keeping.
-_POINTING = re.compile(
+_POINTING = late_pattern(
     r"\b(?:you|your|it|him|her|this|that|these|those|them|here|there|something|anything|everything)\b", re.IGNORECASE
 )
-_CLAUSE_END = re.compile(r"[.;!?]")
+_CLAUSE_END = late_pattern(r"[.;!?]")
 #: Characters between what is liked and its exception.
 _EXCEPTION_CHARS_MAX = 120
-_NO_EXCEPTION = re.compile(r"^(?:really|always|too|very|so|when|if|in|at|with|for|to|because|the\b)", re.IGNORECASE)
+_NO_EXCEPTION = late_pattern(r"^(?:really|always|too|very|so|when|if|in|at|with|for|to|because|the\b)", re.IGNORECASE)
 #: `I would rather walk`, but not `I would rather have tea`.
-_RATHER = re.compile(r"\brather ?$")
-_THAN = re.compile(r"(?<!more)(?<!less)(?<!better) than ")
+_RATHER = late_pattern(r"\brather ?$")
+_THAN = late_pattern(r"(?<!more)(?<!less)(?<!better) than ")
 _OPPOSITES = {"likes": "dislikes", "dislikes": "likes"}
 #: Words of the whole object; a longer one is a story.
 _WORDS_MAX = 14
 #: The categories of preferences, with patterns of their words; the first match wins.
 _CATEGORIES = {
-    category: re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
+    category: late_pattern(rf"\b(?:{words})\b", re.IGNORECASE)
     for category, words in (
         ("communication", r"answers?|repl(?:y|ies)|respon[ds]\w*|tone|explain\w*|explanations?|call me|language|english|formal|"
          r"brief|short|concise|detailed"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from recollect.events.late_pattern import late_pattern
+
 #: Words after which a sentence states no fact: `if I lived in`, `I wish I had`, `she asked whether I`.
-_NON_FACTUAL = re.compile(
+_NON_FACTUAL = late_pattern(
     r"\b(?:if|unless|whether|wish|imagine|imagining|suppose|supposing|pretend|pretending|hypothetically|would|could|might|"
     r"dreamed|dreamt|in theory|as if|what if|not true that|never said|lyrics|my character|the character|protagonist|"
     r"in (?:the|my|a|this|that|our) (?:\w{1,20} )?(?:novel|story|movie|film|game|book|dream|play|scene|campaign)|"
@@ -14,7 +16,7 @@ _NON_FACTUAL = re.compile(
     re.IGNORECASE,
 )
 #: What others say, think or heard, and what the speaker said to others: it may be true or not.
-_REPORTED = re.compile(
+_REPORTED = late_pattern(
     r"\b(?<!\bI )(?<!\bwe )(?:says|said|tells|told|thinks|thought|believes|believed|claims|claimed|insists|insisted|swears|swore|hears|heard|writes|wrote|"
     r"texts|texted|posts|posted|jokes|joked|assumes|assumed|reckons|suspects|suspected|announced|mentions|mentioned|repeated|convinced|pretends|pretended|"
     r"accuses|accused|(?:keeps?|kept|is|are|was|were|go(?:es)? around|been) (?:saying|telling|claiming|spreading|joking|insisting|convinced))\b|"
@@ -24,13 +26,13 @@ _REPORTED = re.compile(
     re.IGNORECASE,
 )
 #: The same after the words: `I am a plumber, says the sign`.
-_REPORTED_AFTER = re.compile(
+_REPORTED_AFTER = late_pattern(
     r",\s{1,2}(?:is what\s)?(?:[\w'-]{1,20}\s){0,4}(?:says|said|claims|claimed|thinks|thought|writes|wrote|told me|tells me|replied|answered)"
     r"(?:\s[\w'-]{1,20}){0,6}$",
     re.IGNORECASE,
 )
 #: Words that lower the confidence of a sentence.
-_DOUBT = re.compile(
+_DOUBT = late_pattern(
     r"\b(?:maybe|perhaps|probably|possibly|i think|i guess|i suppose|i believe|not sure|might|may be|kind of|sort of|"
     r"apparently|supposedly|i hope|hopefully|almost|or something)\b",
     re.IGNORECASE,

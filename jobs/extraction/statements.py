@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from recollect.events.catalogue.event_base import FactType
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.clauses import Clause
 from recollect.jobs.extraction.statement_reader import ReadClause, read_each
 from recollect.jobs.extraction.statement_salience import SentencePlace, salience
@@ -46,11 +47,11 @@ _BEFORE_MIN = 0.15
 #: Signs that a statement does not need.
 END_SIGNS = ".!。！"
 _CHARS_MAX = 300
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{4}")
+_CJK = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff]{4}")
 #: A clause that describes the thing before it.
-_RELATIVE = re.compile(r"\W{0,3}(?:who|whose|which)\b", re.IGNORECASE)
+_RELATIVE = late_pattern(r"\W{0,3}(?:who|whose|which)\b", re.IGNORECASE)
 #: A clause about a person whom only the words before it name.
-_OF_PERSON = re.compile(r"\W{0,3}s?he\b", re.IGNORECASE)
+_OF_PERSON = late_pattern(r"\W{0,3}s?he\b", re.IGNORECASE)
 _TYPES: dict[str, FactType] = {"event": "event", "decision": "decision", "task": "task"}
 
 

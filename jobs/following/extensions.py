@@ -7,7 +7,6 @@ An entry point of the group `recollect.projections` or `recollect.jobs` names a 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +15,7 @@ from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from recollect.events.errors import InvalidInput, short_text
+from recollect.events.late_pattern import late_pattern
 from recollect.events.validation import producer_drafts
 from recollect.jobs.derivation.job_context import JobContext
 from recollect.jobs.following.feed import Feed, check_types
@@ -23,7 +23,7 @@ from recollect.jobs.following.feed import Feed, check_types
 _logger = logging.getLogger(__name__)
 
 #: Names of projections and jobs, which are parts of keys and of file names.
-_NAME = re.compile(r"[a-z0-9-]{1,40}")
+_NAME = late_pattern(r"[a-z0-9-]{1,40}")
 
 #: Applies items of a feed, in order, to what a projection holds of a namespace.
 Apply = Callable[[str, Sequence[Mapping[str, Any]]], None]

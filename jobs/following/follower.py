@@ -5,7 +5,6 @@ The cursor moves when an item is handled, so that a process that is killed gets 
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -13,12 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from recollect.events.errors import InvalidInput
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.namespace_folder import folder_name
 from recollect.jobs.following.cursor import Cursor, CursorStore
 from recollect.jobs.following.feed import POLL_SECONDS, Feed
 
 #: Names of cursors, which are parts of keys.
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_NAME = late_pattern(r"[A-Za-z0-9._-]{1,64}")
 #: Seconds after which the rest of a page is read again, since events may have been erased meanwhile.
 PAGE_SECONDS_MAX = 1.0
 

@@ -6,7 +6,6 @@ They are not in the log, which never forgets. Several machines on one log share 
 from __future__ import annotations
 
 import base64
-import re
 import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from recollect.events.errors import ForeignFile, InvalidInput, NotFound
+from recollect.events.late_pattern import late_pattern
 from recollect.events.limits import check_namespace
 from recollect.events.storage.atomic_file import write_atomically
 from recollect.events.storage.database import storage_errors
@@ -26,7 +26,7 @@ from recollect.events.storage.file_lock import file_lock
 from recollect.jobs.following.feed import check_types
 
 WEBHOOKS_FILE = "webhooks.json"
-_NAME = re.compile(r"[a-z0-9-]{1,40}")
+_NAME = late_pattern(r"[a-z0-9-]{1,40}")
 _SECRET_BYTES = 32
 _SECRET_PREFIX = "whsec_"  # noqa: S105 -- of all secrets, by https://www.standardwebhooks.com
 _URL_CHARS_MAX = 2_000

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.change_features import read_of, stems_of
 from recollect.jobs.extraction.name_lexicon import is_first_name
 from recollect.jobs.forgetting.forget_model import Encoders, model
@@ -53,18 +54,18 @@ _ODDS_MAX, _NEARER_MIN, _NEARER_MAX = 4.0, -0.2, 0.3
 _WORD_WEIGHT = 0.3
 #: Words of forgotten messages by which the assistant's messages repeat them; a name is enough.
 _ECHO_STEMS_MIN = 2
-_WORD = re.compile(r"\w{1,40}")
+_WORD = late_pattern(r"\w{1,40}")
 #: Words that never precede a name: `the PIN`, `my pay`.
-_DETERMINER = re.compile(r"\b(?:the|my|our|an?)\s", re.IGNORECASE)
-_PERSON = re.compile(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
+_DETERMINER = late_pattern(r"\b(?:the|my|our|an?)\s", re.IGNORECASE)
+_PERSON = late_pattern(r"\b(?:he|she|him|her|his|hers)\b", re.IGNORECASE)
 #: Digits of a value by which other messages that repeat it are recognised.
 _VALUE_DIGITS_MIN = 4
-_VALUE = re.compile(
+_VALUE = late_pattern(
     r"\w[\w.+-]{0,60}@[\w.-]{2,60}|\d[\d .,/-]{1,30}\d|\d{3,}|\b(?=\w{0,30}\d)(?=\d{0,30}[^\W\d])\w{6,40}"
 )
-_DIGITS = re.compile(r"\d+")
+_DIGITS = late_pattern(r"\d+")
 #: A figure that many messages have.
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR = late_pattern(r"(?:19|20)\d\d")
 
 #: Returns how near a text is to each of some messages; None without stored vectors.
 SimilaritiesTo = Callable[[str, Sequence["SpokenMessage"]], Sequence[float] | None]

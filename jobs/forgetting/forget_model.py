@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.change_features import stems_of, tokens
 from recollect.jobs.extraction.clause_features import BUCKETS, WORD_ROWS, run_hashes, word_features, words_of
 from recollect.projections.embeddings.embedder import Embedder
@@ -48,12 +49,12 @@ _START, _GAP, _END = words_of("<_>")
 _FRAME_WORDS_MAX = 4
 _FAMILY_CHARS = 5
 _CODE_DIGITS = 4
-_FIRST = re.compile(
+_FIRST = late_pattern(
     r"\b(?:i|i'm|i've|i'd|me|my|mine|we|our|us|ich|mein\w{0,2}|wir|uns\w{0,2}|yo|mis?|je|j'\w{1,20}|mon|ma|mes|mio|mia|miei)\b|[我私僕俺]",
     re.IGNORECASE,
 )
-_CAPITAL = re.compile(r"(?<=[\s(])[A-Z][\w-]{1,30}")
-_WORD = re.compile(r"\w{1,40}")
+_CAPITAL = late_pattern(r"(?<=[\s(])[A-Z][\w-]{1,30}")
+_WORD = late_pattern(r"\w{1,40}")
 
 
 class Encoders(NamedTuple):

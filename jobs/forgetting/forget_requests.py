@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.jobs.extraction.author_text import author_text
 from recollect.jobs.extraction.clauses import clauses
@@ -47,7 +48,7 @@ _BELONGS_MIN = 0.2
 #: colon has 0, `don't remember this` and the like .32 to .55.
 _POINTS_MIN = 0.25
 #: `Don't forget that I am allergic` asks for the opposite; none of 434 labelled requests has these words.
-_KEEPS = re.compile(
+_KEEPS = late_pattern(
     r"\b(?:do not|don't|dont|never) (?:you |ever |please )?forget\b|\bvergiss (?:bitte )?(?:nicht|nie)\b"
     r"|\bno (?:te |se )?olvid|\bn'oublie[sz]? pas\b|\bnon (?:ti )?(?:dimentic|scord)|忘れないで|别忘|不要忘",
     re.IGNORECASE,

@@ -11,24 +11,25 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.clauses import clauses
 
 #: The beginning of a part with another meaning than the part before it.
-_CONTRAST = re.compile(
+_CONTRAST = late_pattern(
     r"[,;]?\s{1,4}(?:but|aber|pero|mais|ma)\s{1,4}|[,;]?\s{1,4}(?=(?:except|apart from|außer|excepto|sauf|tranne)\b)"
     r"|(?:[,;]\s{0,4}(?:and\s{1,4})?|\s{1,4}and\s{1,4})(?=(?:please\s{1,4})?(?:keep|remember|leave|not)\b)",
     re.IGNORECASE,
 )
 #: A part that does not ask and names what stays.
-_STAYS = re.compile(
+_STAYS = late_pattern(
     r"\b(?:keep|remember|leave|stays?|not|except|apart from|behalt\w{0,3}|bleib\w{0,3}|außer|guarda|excepto|gard\w{1,2}"
     r"|sauf|tranne)\b",
     re.IGNORECASE,
 )
-_JOIN = re.compile(r"\W{0,8}(?:and|or|und|oder|y|o|et|ou|e)\b", re.IGNORECASE)
+_JOIN = late_pattern(r"\W{0,8}(?:and|or|und|oder|y|o|et|ou|e)\b", re.IGNORECASE)
 #: What joins the things that a part names; commas do in a list with `and`: `forget Rome, we fly to Oslo` has one thing.
-_AND = re.compile(r",?\s{1,4}(?:and|or|und|oder|y|et|ou)\s{1,4}(?:about\s{1,4})?", re.IGNORECASE)
-_COMMA = re.compile(r",\s{1,4}")
+_AND = late_pattern(r",?\s{1,4}(?:and|or|und|oder|y|et|ou)\s{1,4}(?:about\s{1,4})?", re.IGNORECASE)
+_COMMA = late_pattern(r",\s{1,4}")
 
 _THING = "forget {}"
 #: Things of a part that are compared apart, each with 16 sentences in 8 ms each: an append waits for it.

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.date_reading import DateCandidate, ReadDate, read_dates
 from recollect.projections.text.names import NOT_NAMES
 from recollect.projections.text.segments import is_unsegmented_script, ngrams
@@ -30,15 +31,15 @@ _SPELLED_CHARS_MIN = 5
 #: A resolved date may differ by a day at both ends, because the model does not know the time zone.
 _TOLERANCE = timedelta(days=1)
 _WEEK, _YEAR = timedelta(days=7), timedelta(days=365)
-_DIGITS = re.compile(r"\d+")
+_DIGITS = late_pattern(r"\d+")
 #: Endings of first words of sentences that are not names: `Decided to …`, `Moving to …`.
-_VERBAL = re.compile(r"(?:ed|ing|ly)$")
+_VERBAL = late_pattern(r"(?:ed|ing|ly)$")
 _NUMBER_WORDS = {
     word: str(value)
     for value, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
 }
 #: Words of a time expression that the date reader does not resolve, such as `three Fridays from now`.
-_TIME = re.compile(
+_TIME = late_pattern(
     r"\b(?:\w{2,8}day|week\w{0,4}|weekend|month|year|ago|from now|tomorrow|yesterday|morgen|gestern|heute|woche|monat|"
     r"jahr|mañana|ayer|hoy|semana|mes|año|demain|hier|semaine|mois|ann?ée|amanhã|ontem|domani|ieri)s?\b|[年月日週周天]",
     re.IGNORECASE,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm_reading.llm_conversation import LlmConversation
 from recollect.jobs.llm_reading.llm_statement import LlmStatement
@@ -37,7 +38,7 @@ SaysClaim = Callable[[LlmStatement, LlmConversation], float]
 _LINE_CHARS_MAX, _BEFORE_LINE_CHARS_MAX, _BEFORE_CHARS_MAX = 300, 140, 200
 _LINES_BEFORE_MAX = 3
 #: Words of the first person; each group is named after the suffix of the speaker's name that replaces it.
-_FIRST_PERSON = re.compile(
+_FIRST_PERSON = late_pattern(
     r"\b(?:(?P<is>(?:i|we)['’]?(?:m|re)\b|im\b)|(?P<has>(?:i|we)['’]ve\b|ive\b)|(?P<will>(?:i|we)['’]ll\b)|(?P<would>(?:i|we)['’]d\b)|"
     r"(?P<owns>(?:my|our|mine|ours|mein\w{0,2}|unser\w{0,2}|mis?|mon|ma|mes)\b)|"
     r"(?:i|me|we|us|myself|ich|mich|mir|wir|uns|yo|je|moi)\b)",

@@ -7,10 +7,10 @@ by `claim_reader.py`; without the default embedding model it is not checked.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Set
 from typing import Literal
 
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.llm.grounding import name_words, without_dates
 from recollect.jobs.llm_reading.claim_reader import SaysClaim
 from recollect.jobs.llm_reading.llm_conversation import LlmConversation
@@ -26,13 +26,13 @@ Refusal = Literal[
 #: 91 % of the right ones and 33 to 43 % of the wrong ones (`ops/train/claims`).
 CLAIM_MIN = 0.4
 #: A sentence that needs its conversation: it begins with a pronoun, has one of the first person, or asks.
-_HANGING = re.compile(
+_HANGING = late_pattern(
     r"^(?:We|My|Our|He|She|It|They|You|Your|His|Her|Their|This|That|Someone)\b|\b(?:I|I['’]\w{1,2}|my|me)\b|\?$"
 )
-_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{12,300})[\"”“»]")
-_NUMERAL = re.compile(r"\d+(?:[.,:]\d+)*k?\b|\d+")
-_THOUSANDS_MARK = re.compile(r"[,.](?=\d{3}\b)")
-_ROUND_END = re.compile(r"000$|k$|:00$")
+_QUOTED = late_pattern(r"[\"“„«]([^\"“”„«»]{12,300})[\"”“»]")
+_NUMERAL = late_pattern(r"\d+(?:[.,:]\d+)*k?\b|\d+")
+_THOUSANDS_MARK = late_pattern(r"[,.](?=\d{3}\b)")
+_ROUND_END = late_pattern(r"000$|k$|:00$")
 _NUMBER_WORDS = {
     word: str(offset)
     for offset, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, get_args
 from recollect.events.catalogue import FactType
 from recollect.events.catalogue.event_base import StatementKind
 from recollect.events.instruments import Counter as Metric
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.message_kinds import is_pasted
 from recollect.jobs.extraction.rule_extractor import ExtractedItem, IncomingMessage
 from recollect.jobs.extraction.spoken_sentences import Sentence
@@ -31,7 +32,7 @@ _REFUSALS = Metric("recollect_llm_refused_statements", "Statements of language m
 #: What an assistant says of itself is less sure than what a user says.
 _CONFIDENCE, _ASSISTANT_CONFIDENCE = 0.8, 0.6
 #: Words of a sentence that reports what others say: its rule is not the user's own.
-_REPORTED = re.compile(
+_REPORTED = late_pattern(
     r"[\"“”«»]|\b(?:said|says|told|tells|asked|asks|wrote|writes|he|she|they|his|her|their|everyone|people)\b",
     re.IGNORECASE,
 )

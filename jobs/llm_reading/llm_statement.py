@@ -5,9 +5,9 @@ Plain lines work with every server and model: no tools, no schema. A line of ano
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.projector.predicates import is_listed
 from recollect.projections.text.sentences import END_SIGNS
 
@@ -15,7 +15,7 @@ from recollect.projections.text.sentences import END_SIGNS
 _STATEMENTS_MAX = 40
 _TEXT_CHARS_MAX = 300
 #: The number of the line, in brackets or not; the speaker, whom a small model names right after having written it.
-_NUMBER = re.compile(r"^\W{0,3}(?:line |Line )?(\d{1,4})\b(?!\.\d)[^|]{0,60}$")
+_NUMBER = late_pattern(r"^\W{0,3}(?:line |Line )?(\d{1,4})\b(?!\.\d)[^|]{0,60}$")
 #: A name from the example of the prompt, which no user has: an answer with it is the example itself.
 EXAMPLE_NAME = "qwibble"
 #: The kind of a line that names another one, or none.
@@ -25,7 +25,7 @@ KINDS = frozenset(
 )
 
 #: The subject of a sentence: names, and what belongs to them: `Ann's older sister`.
-_SUBJECT = re.compile(
+_SUBJECT = late_pattern(
     r"^(?:The |Die |Der |Das )?[A-ZÀ-Þ][\w.&-]{0,40}(?: [A-ZÀ-Þ][\w.&-]{0,40}){0,3}(?:['’]s?(?: [\w-]{1,30}){1,2}?)?(?= \S+ )"
 )
 #: First words of predicates of two words: `is turning`, `has to`.

@@ -8,44 +8,47 @@ from __future__ import annotations
 
 import re
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.words import distinct_words
 
 #: Signs of Markdown before a sentence: headings, quotations, list items.
-_MARKS = re.compile(r"\A(?:\s*+(?:#{1,6}\s|>\s|[-*•+–]\s|\(?\d{1,3}[.)]\s))++\s*+")
+_MARKS = late_pattern(r"\A(?:\s*+(?:#{1,6}\s|>\s|[-*•+–]\s|\(?\d{1,3}[.)]\s))++\s*+")
 #: Signs of Markdown within a sentence, and a link without its address.
-_EMPHASIS = re.compile(r"\*{1,3}|`{1,3}")
-_LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
+_EMPHASIS = late_pattern(r"\*{1,3}|`{1,3}")
+_LINK = late_pattern(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
 #: A heading; a line in bold, which is one as well; a rule or the border of a table.
-_HEADING = re.compile(
+_HEADING = late_pattern(
     r"\A(?:\s*+#{1,6}\s|\s*+(?:[-*•+–]\s++|\d{1,3}[.)]\s++)?\*\*[^*]{1,200}\*\*\s*+:?\s*+\Z|[\s\-=_*|:+]*+\Z)"
 )
 #: A gap in a template.
-_PLACEHOLDER = re.compile(r"\[(?:your|insert|name|date|company|recipient|address|link)\b[^\[\]]{0,80}\]", re.IGNORECASE)
+_PLACEHOLDER = late_pattern(
+    r"\[(?:your|insert|name|date|company|recipient|address|link)\b[^\[\]]{0,80}\]", re.IGNORECASE
+)
 #: Marks of a sentence without its words that is not a statement: "Mental clarity:".
 _LABEL_WORDS_MAX = 6
 
 #: A block of code; one that is not closed ends with the text.
-_CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE_BLOCK = late_pattern(r"```.*?(?:```|\Z)", re.DOTALL)
 #: Signs of a line of code, markup or a table.
-_CODE = re.compile(r"[{}|\\]|</?\w|\w\(\w|\s={1,3}\s|;$|^(?:return|import|def|class|pip install|const|let|var) ")
-_NUMBER = re.compile(r"\d")
-_NAME = re.compile(r"(?<=[\w,;] )[A-ZÀ-Þ][\wÀ-ÿ]+")
+_CODE = late_pattern(r"[{}|\\]|</?\w|\w\(\w|\s={1,3}\s|;$|^(?:return|import|def|class|pip install|const|let|var) ")
+_NUMBER = late_pattern(r"\d")
+_NAME = late_pattern(r"(?<=[\w,;] )[A-ZÀ-Þ][\wÀ-ÿ]+")
 # The patterns below are searched in lower case: without IGNORECASE, `re` skips branches by their first letter, which
 # takes a quarter of the time.
-_DAY = re.compile(
+_DAY = late_pattern(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october|"
     r"november|december|birthday|anniversary|deadline|tomorrow|next (?:week|month|year|spring|summer|autumn|winter))\b"
 )
 #: Words of decisions, events and lasting states.
-_DECISION = re.compile(
+_DECISION = late_pattern(
     r"\b(?:decided?|decision|agreed|booked|chose|chosen|signed|bought|sold|paid|ordered|cancel+ed|moved?|moving|starts?|"
     r"started|quit|hired|promised|plan(?:ned|s)?|will|won't|going to|remember|forget|from now on|no longer|instead|"
     r"actually|name is|called|lives?|works?|prefers?|favou?rite|always|never|allerg\w{0,4}|diagnosed|married|engaged|"
     r"separated|born|died|lost|broke|broken|won|passed|failed|reference|contract|appointment|address|password|code)\b"
 )
-_PERSONAL = re.compile(r"\b(?:i|i'm|i've|my|me|we|our|us|ich|mein\w{0,2}|wir|unser\w{0,2})\b")
+_PERSONAL = late_pattern(r"\b(?:i|i'm|i've|my|me|we|our|us|ich|mein\w{0,2}|wir|unser\w{0,2})\b")
 #: Politeness, applause and the offers of an assistant.
-_CHATTER = re.compile(
+_CHATTER = late_pattern(
     r"\b(?:thank(?:s| you)|you're welcome|let me know|happy to (?:help|assist)|feel free|how (?:can|may) i|"
     r"(?:great|good|excellent) (?:question|choice|idea|job|point|to hear)|sounds (?:great|good|like|amazing)|good luck|"
     r"congratulations|congrats|have a (?:great|nice|good|lovely)|(?:hope|glad) (?:this|that|you|to)|"
@@ -53,7 +56,7 @@ _CHATTER = re.compile(
     r"take care|see you|talk (?:to you )?soon|ha(?:ha)+|lol|wow|hello|hi|hey|good (?:morning|evening|night))\b"
 )
 #: The first words of questions and requests, which end without a question mark in a chat.
-_REQUEST = re.compile(
+_REQUEST = late_pattern(
     r"(?:what|how|who|where|when|why|which|do|does|did|can|could|should|would|is|are|give|tell|show|write|explain|list)\b"
 )
 #: Distinct words from which more words add nothing to the content of a sentence.

@@ -7,7 +7,6 @@ time it speaks, and what it does to an earlier sentence that is read with it.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.embeddings.embedder import Embedder, SentenceEmbedder
 from recollect.projections.embeddings.model_runtime import RuntimeName
 from recollect.projections.embeddings.stretches import Stretch, TokenEmbedding
@@ -29,7 +29,7 @@ ReadPairs = Callable[[Sequence[tuple[str, str]]], NDArray[np.float32]]
 #: Characters of each sentence of a pair that are read: of two long Japanese ones the model sees all of the first.
 _PAIR_CHARS_MAX = 200
 #: Texts that the model reads as special tokens, such as the separator of a pair of sentences.
-_MODEL_SIGNS = re.compile(r"\[(SEP|CLS|PAD|MASK|UNK)\]")
+_MODEL_SIGNS = late_pattern(r"\[(SEP|CLS|PAD|MASK|UNK)\]")
 #: Seconds that a job waits for the embedding model, and for the encoder: without a cache, they are converted first.
 LOAD_SECONDS_MAX = 60.0
 #: Seconds after which a wait for them looks whether its job has to stop.

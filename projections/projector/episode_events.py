@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
@@ -11,6 +10,7 @@ import orjson
 from recollect.events.envelope import RecordedEvent
 from recollect.events.intake.quarantine import is_imported
 from recollect.events.intake.recalled_context import strip_recalled
+from recollect.events.late_pattern import late_pattern
 from recollect.events.local_time import zone_offset
 from recollect.projections.text.importance import NEUTRAL_IMPORTANCE, importance_of
 
@@ -20,7 +20,7 @@ _DETAILS_CHARS_MAX = 1_000
 #: Bytes of an action's details in the read model; larger ones, such as a log file, stay in the event log.
 _DETAILS_BYTES_MAX = 16 << 10
 #: The place between two words of a name in camel case: `customerName`, `HTTPStatus`.
-_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL_CASE = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class Episode(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -11,6 +10,7 @@ import apsw
 import orjson
 
 from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.projector.predicates import canonical, normalised
 from recollect.projections.projector.stated_fact import StatedMemory, voice_of, voice_of_topic
 from recollect.projections.text.stems import content_stems
@@ -23,7 +23,7 @@ ENDINGS_MAX = 100
 SHARED_MIN = 0.7
 
 #: The predicate of a fact such as `does not eat`.
-_NEGATED = re.compile(r"\b(?:not|never|no)\b")
+_NEGATED = late_pattern(r"\b(?:not|never|no)\b")
 #: Types of facts that end; an event or a commit is over when it is stated.
 _ENDABLE_TYPES = ("fact", "decision", "problem", "task")
 

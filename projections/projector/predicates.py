@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.stems import content_stems
 
 #: Spellings of one predicate in each line; facts are compared by the first spelling.
@@ -42,14 +42,14 @@ led by | manager is | boss is | reports to
 _SINGLE = frozenset(line.split("|")[0].strip() for line in _SPELLINGS.strip().splitlines())
 
 #: Favourites have one value at a time too: `favourite color is`, `favorite food is` …
-_FAVOURITE = re.compile(r"^(?:has )?favou?rite (.+?)(?: is)?$")
+_FAVOURITE = late_pattern(r"^(?:has )?favou?rite (.+?)(?: is)?$")
 #: The first spelling of each spelling.
 _CANONICAL = {
     spelling.strip(): line.split("|")[0].strip()
     for line in _SPELLINGS.strip().splitlines()
     for spelling in line.split("|")
 }
-_SEPARATORS = re.compile(r"[\s_]+")
+_SEPARATORS = late_pattern(r"[\s_]+")
 #: Punctuation that is removed at both ends of a text.
 _EDGES = " \t\n.,;:!?\"'“”‘’()"
 
@@ -84,7 +84,7 @@ def canonical(predicate: str) -> str:
 
 
 #: A number and a noun, such as `two kids` or `about 17 goats`.
-_COUNTED = re.compile(
+_COUNTED = late_pattern(
     r"^(?:about |around |over |almost |only |still |just )?"
     r"(?:\d{1,6}|no|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty)\s+"
     r"(?P<noun>[^\W\d_][\w' -]{1,40})$"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import orjson
 
+from recollect.events.late_pattern import late_pattern
+
 #: A person named by the relation to another one: `Ann's mom`.
-_ROLE = re.compile(r"['’]s [^\W\d_]+$")
+_ROLE = late_pattern(r"['’]s [^\W\d_]+$")
 
 
 def subject_with_role(subject: str, name: str, aliases: str | None) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.file_sizes import size_bytes
 from recollect.events.storage.namespace_folder import hashed_folder, named_folder
 
-_GENERATION = re.compile(r"(\d{6})\.db")
+_GENERATION = late_pattern(r"(\d{6})\.db")
 #: The file of a namespace whose read model was removed for the limit of the disk: its last generation and version.
 EVICTED_NAME = "evicted"
 #: Folders of the data folder with one folder for each namespace, or with empty files for them.

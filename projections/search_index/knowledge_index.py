@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.projector.predicates import attribute_stems, canonical
 from recollect.projections.queries.knowledge_items import DerivedItem, ItemKey, KnowledgeItem
@@ -32,7 +33,7 @@ from recollect.projections.text.words import distinct_words
 _Key = TypeVar("_Key", bound=Hashable)
 
 #: The words of a fact that says what a person does not eat.
-_DIETARY = re.compile(
+_DIETARY = late_pattern(
     r"\b(?:allerg\w{0,6}|intoleran\w{0,3}|diet is|cannot (?:eat|drink|take)|does not (?:eat|drink)|"
     r"never (?:eats|drinks)|avoids|co?eliac|diabet\w{0,3}|halal|kosher)\b",
     re.I,

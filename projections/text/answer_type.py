@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.stems import content_stems
 from recollect.projections.text.words import spaced_words
 
@@ -65,17 +66,17 @@ _WORDS = {
     AnswerType.REASON: r" (?:because|cause|since|so that|due to|thanks to|therefore|otherwise|in order to|"
     r"as (?:i|we|he|she|it|they))\b",
 }
-_PLACE = re.compile(
+_PLACE = late_pattern(
     r"\b(?:in|at|to|from|near|behind|under|on|next to|opposite|around|inside) "
     r"(?:(?:the|my|our|his|her|their|a) |(?-i:[A-ZÀ-ÖØ-Þ])|\d)",
     re.I,
 )
-_QUESTION_PATTERNS = {kind: re.compile(rf"\b(?:{pattern})\b", re.I) for kind, pattern in _QUESTIONS.items()}
+_QUESTION_PATTERNS = {kind: late_pattern(rf"\b(?:{pattern})\b", re.I) for kind, pattern in _QUESTIONS.items()}
 #: By plain numbers: a comparison of two flags takes ten times as long, and these are made for every text.
-_SIGN_PATTERNS = [(int(kind), re.compile(pattern)) for kind, pattern in _SIGNS.items()]
-_WORD_PATTERNS = [(int(kind), re.compile(pattern)) for kind, pattern in _WORDS.items()]
+_SIGN_PATTERNS = [(int(kind), late_pattern(pattern)) for kind, pattern in _SIGNS.items()]
+_WORD_PATTERNS = [(int(kind), late_pattern(pattern)) for kind, pattern in _WORDS.items()]
 #: A number and up to three words after it, in `spaced_words`.
-_COUNTED = re.compile(rf" {_NUMBER} (?=((?:\w{{1,40}} ?){{1,3}}))")
+_COUNTED = late_pattern(rf" {_NUMBER} (?=((?:\w{{1,40}} ?){{1,3}}))")
 #: Characters of a text that are searched for counted things.
 _CHARS_MAX = 1_000
 

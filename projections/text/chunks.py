@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from recollect.events.late_pattern import late_pattern
 
 #: Words in a chunk: the embedding model reads 256 tokens (see `RETRIEVAL.md`).
 CHUNK_WORDS = 170
@@ -15,7 +16,7 @@ OVERLAP_WORDS = 20
 _PARAGRAPH_WORDS_MIN = 8
 #: Ends of a paragraph that is not a heading.
 _ENDS = (".", "!", "?", "。", "！", "？")
-_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+_BLANK_LINE = late_pattern(r"\n[ \t\r]*\n")
 
 
 def chunks(text: str) -> list[str]:

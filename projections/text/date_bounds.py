@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 
+from recollect.events.late_pattern import late_pattern
+
 #: Characters before a date that are read for its relation.
 _RELATION_CHARS = 16
 _ARTICLES = r"(?:['’]?(?:\s(?:on|in|at|the|my|our|zum|zur|dem|am|el|la|le|au|en)\b)*)"
-_FIRST_DAY = re.compile(rf"(?:\b(?:since|seit|desde|depuis)|\bс){_ARTICLES}\s*+\Z", re.IGNORECASE)
+_FIRST_DAY = late_pattern(rf"(?:\b(?:since|seit|desde|depuis)|\bс){_ARTICLES}\s*+\Z", re.IGNORECASE)
 _UNTIL = r"(?:\b(?:until|till?|through|bis|hasta|jusqu(?:['’](?:au|en|à))?)|\bдо)"
-_LAST_DAY = re.compile(rf"{_UNTIL}{_ARTICLES}\s*+\Z", re.IGNORECASE)
-_ANY_LAST_DAY = re.compile(rf"{_UNTIL}\b", re.IGNORECASE)
+_LAST_DAY = late_pattern(rf"{_UNTIL}{_ARTICLES}\s*+\Z", re.IGNORECASE)
+_ANY_LAST_DAY = late_pattern(rf"{_UNTIL}\b", re.IGNORECASE)
 #: The words between the first and the last day of a range, and before the first day of `between 3 July and 9 July`.
-_TO = re.compile(
+_TO = late_pattern(
     r"\A\s*+(?:to|until|till?|through|bis|hasta|al?|au|jusqu['’]au|-|–)(?:\s(?:the|zum|el|le))?\s*+\Z", re.IGNORECASE
 )
-_BOTH_ENDS = re.compile(r"[-–]|\s(?:to|until|till?|through|and|bis|und|hasta|al?|y|au|et)\s", re.IGNORECASE)
-_AND = re.compile(r"\A\s*+(?:and|und|y|et)(?:\s(?:the|dem|el|le))?\s*+\Z", re.IGNORECASE)
-_BETWEEN = re.compile(r"\b(?:between|zwischen|entre)(?:\s(?:the|dem|el|le))?\s*+\Z", re.IGNORECASE)
+_BOTH_ENDS = late_pattern(r"[-–]|\s(?:to|until|till?|through|and|bis|und|hasta|al?|y|au|et)\s", re.IGNORECASE)
+_AND = late_pattern(r"\A\s*+(?:and|und|y|et)(?:\s(?:the|dem|el|le))?\s*+\Z", re.IGNORECASE)
+_BETWEEN = late_pattern(r"\b(?:between|zwischen|entre)(?:\s(?:the|dem|el|le))?\s*+\Z", re.IGNORECASE)
 
 
 def is_first_day(text: str, position: int, words: str) -> bool:

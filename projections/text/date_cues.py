@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.date_patterns import DateReading
 from recollect.projections.text.date_words import DATE_WORDS, UNSPACED
 from recollect.projections.text.folding import fold
@@ -14,10 +15,10 @@ from recollect.projections.text.folding import fold
 #: Characters before and after an expression that are read; a cue further away belongs to another clause.
 _BEFORE_CHARS = 120
 _AFTER_CHARS = 100
-_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s]|\n")
-_SENTENCE_END = re.compile(r"[.!?;。！？](?!\w)|\n")
-_QUESTION = re.compile(r"\A[^.!;\n。！]{0,120}[?？]")
-_TIME = re.compile(
+_TOKEN = late_pattern(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[^\w\s]|\n")
+_SENTENCE_END = late_pattern(r"[.!?;。！？](?!\w)|\n")
+_QUESTION = late_pattern(r"\A[^.!;\n。！]{0,120}[?？]")
+_TIME = late_pattern(
     r"\A,?\s?(?:(?:at|@|um|a las|à|alle|om|в)\s)?[012]?\d(?::\d\d|\s?[ap]\.?m\b|\s?uhr|h\b)|\A,?\s?(?:at|@|um) \d", re.I
 )
 #: English words that end like verbs in the past, or like verbs with `-ing`.

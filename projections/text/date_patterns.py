@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text import date_meanings as meanings
 from recollect.projections.text.calendar_ranges import HOLIDAYS, SEASONS, Range
 from recollect.projections.text.date_meanings import Expression, Meaning
@@ -29,16 +30,16 @@ _ROMANCE = ("es", "fr", "it", "pt")
 #: Words before a day in these languages: `le 12`, `desde el 8`, `no dia 5`.
 _ROMANCE_DAY = "(?:el|le|il|dia|al|au|du|del|dal)"
 #: Figures of dates: days behind such a word, years, days with their ending, quarters, decades, and numbers with a sign between.
-_FIGURES = re.compile(
+_FIGURES = late_pattern(
     rf"\b(?:{_ROMANCE_DAY} \d\d?\b|(?:19|20)\d\d|\d\d?[./]\d|\d\d?(?:st|nd|rd|th|\.(?!\S))(?!\w)|\d\d['’]?s\b|q[1-4]\b)"
 )
-_TOKEN = re.compile(r"[^\W\d_]+")
+_TOKEN = late_pattern(r"[^\W\d_]+")
 #: The groups that need a word of their class near: a pattern is not tried where the text has none.
 _CLASSES = ("weekday", "month", "unit", "season", "holiday", "offset")
 #: A named group of a pattern.
-_GROUP = re.compile(r"\(\?P<(\w+)>")
-_HANGUL = re.compile("[\uac00-\ud7a3]")
-_CYRILLIC = re.compile("[а-яА-Я]")
+_GROUP = late_pattern(r"\(\?P<(\w+)>")
+_HANGUL = late_pattern("[\uac00-\ud7a3]")
+_CYRILLIC = late_pattern("[а-яА-Я]")
 
 
 #: The end of the kinds of short forms, such as `19th` and `mon`.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.date_patterns import DateReading
 from recollect.projections.text.date_words import DATE_WORDS, UNSPACED, any_of
 from recollect.projections.text.folding import fold
@@ -18,8 +19,8 @@ from recollect.projections.text.folding import fold
 _AROUND_CHARS = 24
 _LINE_CHARS = 400
 #: The text between a day and its weekday: `the 18th, a Sunday`.
-_APPOSED = re.compile(r",?\s\(?(?:an? )?")
-_JOINED = re.compile(r"\s?(?:of|de|del|du|des|の|的)?\s?")
+_APPOSED = late_pattern(r",?\s\(?(?:an? )?")
+_JOINED = late_pattern(r"\s?(?:of|de|del|du|des|の|的)?\s?")
 _OF = r"(?:of|de|del|du|des|der|di|do|van)"
 _ARTICLE = r"(?:the|el|la|le|den|am|l')"
 _TO = r"(?:-|–|to|and|or|until|al?|y|hasta|et|au|und|oder|bis(?: zum)?|e|do)"
@@ -29,17 +30,17 @@ _HAN_REST = (
     rf"(?:{_HAN_DATE}|[春夏秋冬底]|末(?!っ)|初(?!めて|次)|[上中下]旬|半ば|今日|今天|正月|お盆|国庆|[^\W\d_]{{1,3}}节|"
     r"봄|여름|가을|겨울)"
 )
-_HAN_AFTER = re.compile(rf"\A\s?[の的]?{_HAN_REST}")
-_HAN_BEFORE = re.compile(rf"(?:{_HAN_DATE}|[春夏秋冬])[の的]?\Z")
-_OWN_TO = re.compile(rf"{_TO} ", re.IGNORECASE)
+_HAN_AFTER = late_pattern(rf"\A\s?[の的]?{_HAN_REST}")
+_HAN_BEFORE = late_pattern(rf"(?:{_HAN_DATE}|[春夏秋冬])[の的]?\Z")
+_OWN_TO = late_pattern(rf"{_TO} ", re.IGNORECASE)
 #: An opening or closing quotation mark.
-_QUOTE = re.compile('["“”„«»「」『』]')
+_QUOTE = late_pattern('["“”„«»「」『』]')
 _OPENING = frozenset("“„«「『")
-_SPEAKER = re.compile(r"^[ \t>*_-]{0,4}[^\W\d_][\w .'’]{0,24}(?:\([^)\n]{1,30}\))?[*_]{0,2}[:：]", re.MULTILINE)
+_SPEAKER = late_pattern(r"^[ \t>*_-]{0,4}[^\W\d_][\w .'’]{0,24}(?:\([^)\n]{1,30}\))?[*_]{0,2}[:：]", re.MULTILINE)
 #: The kinds of `yesterday` and `last night`.
 _DAYS = ("day", "night")
-_CAPITALISED = re.compile(r"\A ([^\W\d_]\w+)")
-_NAME_BEFORE = re.compile(r"\b([^\W\d_])\w{1,40} (?:del? |du )?(?:el |le )?\Z")
+_CAPITALISED = late_pattern(r"\A ([^\W\d_]\w+)")
+_NAME_BEFORE = late_pattern(r"\b([^\W\d_])\w{1,40} (?:del? |du )?(?:el |le )?\Z")
 
 
 def unshown(text: str, readings: Sequence[DateReading]) -> Callable[[int], bool]:

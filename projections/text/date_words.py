@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any, TypeVar
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.folding import folded_pattern, lookup_key
 
 _LANGUAGES: dict[str, dict[str, Any]] = tomllib.loads(
     files(__package__).joinpath("date_words.toml").read_text(encoding="utf-8")
 )
 _Value = TypeVar("_Value")
-_DIGITS = re.compile(r"\d+")
+_DIGITS = late_pattern(r"\d+")
 #: Languages without spaces between words.
 UNSPACED = frozenset(("zh", "ja", "ko"))
 #: Letters of a word that a star stands for.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
+
+from recollect.events.late_pattern import late_pattern
 
 #: Roles with the same meaning, each with the word that stands for them.
 _SAME = {
@@ -25,7 +26,7 @@ ROLES = frozenset(
     grandmother grandfather boss roommate mentor therapist doctor dentist stepmother stepfather landlord landlady
     """.split()
 )
-_ROLE_NAME = re.compile(r"^(?P<owner>[^\n]{1,120})['’]s (?P<role>[^\W\d_]{2,20})")
+_ROLE_NAME = late_pattern(r"^(?P<owner>[^\n]{1,120})['’]s (?P<role>[^\W\d_]{2,20})")
 
 
 class RoleName(NamedTuple):

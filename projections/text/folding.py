@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from unicodedata import decomposition
+
+from recollect.events.late_pattern import late_pattern
 
 
 def _base(code: int) -> str:
@@ -22,7 +23,7 @@ _FOLDED = {code: _base(code) for code in (*range(0x41, 0x5B), *range(0xC0, 0x180
 _SPELLINGS = {"ä": "ae?", "ö": "oe?", "ü": "ue?", "ß": "(?:ß|ss?)"}
 
 #: An umlaut that is spelled with two letters.
-_UMLAUT = re.compile("([aou])e")
+_UMLAUT = late_pattern("([aou])e")
 
 
 def fold(text: str) -> str:

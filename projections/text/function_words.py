@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from recollect.events.late_pattern import late_pattern
 
 #: German function words that are not English words: they identify German text.
 _GERMAN = """
@@ -39,7 +39,7 @@ _RUSSIAN = """
 RUSSIAN_STOP_WORDS: frozenset[str] = frozenset(word.replace("ё", "е") for word in _RUSSIAN.split())
 
 #: Question words and sentence endings of Chinese, Japanese and Korean.
-ASKING = re.compile(
+ASKING = late_pattern(
     "为什么|為什麼|什么时候|什麼時候|什么|什麼|甚麼|怎么样|怎么|怎麼|哪里|哪裡|哪儿|哪个|哪個|哪些|哪|多少|谁|誰|吗|嗎|呢|"
     "ですか|でしたか|ますか|ましたか|でしょうか|ています|ていますか|どこ|いつ|だれ|なぜ|どうして|どんな|どの|どれ|いくら|いくつ|何|"
     r"(?<!\w)(?:무엇|어디|언제|누구|누가|어떻게|어떤|무슨|얼마|뭐|뭘|왜(?!\w))\w*|입니까|습니까|인가요|나요|까요"

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
+from recollect.events.late_pattern import late_pattern
+
 #: A score without any sign.
 NEUTRAL_IMPORTANCE = 5
 _LOWEST, _HIGHEST = 1, 10
@@ -19,11 +21,11 @@ _CHARS_MAX = 1_000
 #: Words up to which a message without a number or a name is a filler.
 _FILLER_WORDS_MAX = 3
 
-_NUMBER = re.compile(r"\d")
+_NUMBER = late_pattern(r"\d")
 #: A capitalised word inside a sentence, which is mostly a name.
 # A pattern that begins with a literal is searched twice as fast, and the capital, the rarest part, is tested next.
-_NAME = re.compile(r" [A-ZÀ-Þ](?<=[a-zà-ÿ,;:] [A-ZÀ-Þ])[a-zà-ÿ]")
-_WORD = re.compile(r"\w+")
+_NAME = late_pattern(r" [A-ZÀ-Þ](?<=[a-zà-ÿ,;:] [A-ZÀ-Þ])[a-zà-ÿ]")
+_WORD = late_pattern(r"\w+")
 
 
 class _Sign(NamedTuple):
@@ -45,7 +47,7 @@ _SIGNS = (
             "agreed signed booked bought sold hired fired quit resigned engaged married divorced born pregnant died "
             "promoted accepted canceled cancelled deadline".split()
         ),
-        re.compile(
+        late_pattern(
             r"\b(?:decid\w+|we(?:'ll| will) go with|settled on|passed away|diagnos\w+|allerg\w+|moved (?:to|in|out)|"
             r"from now on)\b"
         ),
@@ -55,7 +57,7 @@ _SIGNS = (
     _Sign(
         2,
         frozenset("important always never".split()),
-        re.compile(
+        late_pattern(
             r"\b(?:remember (?:that|this|to)|remember(?=[,.:!]|$)|don't forget|do not forget|note (?:that|this|down)|"
             r"keep in mind|remind me|for the record)\b"
         ),
@@ -64,7 +66,7 @@ _SIGNS = (
     _Sign(
         1,
         frozenset("actually correction anymore".split()),
-        re.compile(r"\b(?:i meant|i was wrong|that's wrong|not true|no longer|not any ?more|instead of)\b"),
+        late_pattern(r"\b(?:i meant|i was wrong|that's wrong|not true|no longer|not any ?more|instead of)\b"),
         frozenset("meant wrong true longer more instead".split()),
     ),
     _Sign(

@@ -6,11 +6,11 @@ name of an entity.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from functools import lru_cache
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.sentences import opens_sentence
 
 #: Capital letters of the Latin, Greek, Cyrillic and Armenian scripts. A plain set at the start of the pattern searches
@@ -18,8 +18,8 @@ from recollect.projections.text.sentences import opens_sentence
 _CAPITALS = "".join(chr(code) for code in range(0x41, 0x590) if chr(code).isupper())
 _WORD = rf"[{_CAPITALS}][\w'’&-]*(?<!-)"
 #: Adjacent capitalised words, with "of", "the", "de" … between them.
-_RUN = re.compile(rf"{_WORD}(?:(?: of| the| de| da| del| van| von| der| and the)* {_WORD})*")
-_POSSESSIVE = re.compile(r"['’]s?$")
+_RUN = late_pattern(rf"{_WORD}(?:(?: of| the| de| da| del| van| von| der| and the)* {_WORD})*")
+_POSSESSIVE = late_pattern(r"['’]s?$")
 
 _NOT_NAMES = """
     a about after again ah all also although always am amazing an and another any anyway are as at awesome aww be

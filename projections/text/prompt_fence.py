@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-import re
 import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from recollect.events.intake.recalled_context import NOTE, TAG
+from recollect.events.late_pattern import late_pattern
 
 #: The first and the last line of a fence without a random part.
 OPENING = f'<{TAG} note="{NOTE}">'
@@ -20,8 +20,8 @@ CLOSING = f"</{TAG}>"
 _ANGLE_TOKENS = r"<\|[a-z][^\s<>|]{0,40}\|>|<(?:start|end)_of_turn>|</?(?:s|bos|eos|unk|system|assistant)>|<</?sys>>"
 _SQUARE_TOKENS = r"\[/?(?:inst|system_prompt|available_tools|tool_(?:calls|results))\]"
 #: A tag of the fence, by its letters: case, spaces and signs around them do not matter to a language model; or a token.
-_IMITATION = re.compile(rf"<[^\w<>]{{0,8}}recalled[\W_]{{0,4}}memor|{_ANGLE_TOKENS}|{_SQUARE_TOKENS}")
-_ANGLE_TOKEN, _SQUARE_TOKEN = re.compile(_ANGLE_TOKENS), re.compile(_SQUARE_TOKENS)
+_IMITATION = late_pattern(rf"<[^\w<>]{{0,8}}recalled[\W_]{{0,4}}memor|{_ANGLE_TOKENS}|{_SQUARE_TOKENS}")
+_ANGLE_TOKEN, _SQUARE_TOKEN = late_pattern(_ANGLE_TOKENS), late_pattern(_SQUARE_TOKENS)
 #: What is shown in place of the first sign of an imitation.
 _DISABLED = {"<": "‹", "[": "［"}
 #: Signs that a language model reads as another: entities of HTML, percent and backslash codes.
@@ -30,8 +30,8 @@ _CODES = (
     r"%[0-9a-fA-F]{2}",
     r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})",
 )
-_CODED = re.compile("|".join(_CODES))
-_CODED_BY_FIRST_SIGN = [re.compile(code) for code in _CODES]
+_CODED = late_pattern("|".join(_CODES))
+_CODED_BY_FIRST_SIGN = [late_pattern(code) for code in _CODES]
 #: Codes within codes that are decoded: `&amp;lt;`, `%253C`.
 _DECODINGS_MAX = 3
 #: Letters of other scripts and signs that look like those of the tag.
@@ -41,16 +41,16 @@ _LOOKALIKES = str.maketrans(
      "ᐸ": "<", "〉": ">", "⟩": ">", "❯": ">", "˃": ">", "≻": ">", "ᐳ": ">", "⁄": "/", "∕": "/", "⧸": "/"}
 )  # fmt: skip
 #: Signs that no reader sees, or that turn the direction of a text: not joiners, which emoji and Persian need.
-_UNSEEN = re.compile(
+_UNSEEN = late_pattern(
     "[\\x00-\\x08\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f\\u00ad\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff"
     "\\ufff9-\\ufffb\\U000e0000-\\U000e007f]"
 )
 #: Those of them that are white space for Python.
 _UNSEEN_SPACES = "\x1c\x1d\x1e\x1f"
 #: The signs that are read as the bracket of a tag, and the first signs of codes; a text without them has no tag.
-_OPENING_OR_CODE = re.compile(r"[<˂≮〈❮⟨〈︿﹤＜≺ᐸ&%\\\[［]")
+_OPENING_OR_CODE = late_pattern(r"[<˂≮〈❮⟨〈︿﹤＜≺ᐸ&%\\\[［]")
 #: A letter or sign of `_LOOKALIKES`.
-_LOOKALIKE = re.compile(f"[{''.join(map(chr, _LOOKALIKES))}]")
+_LOOKALIKE = late_pattern(f"[{''.join(map(chr, _LOOKALIKES))}]")
 #: The lower-case letter of each ASCII letter, and the ASCII characters that are not letters.
 _LETTERS = bytes(range(256)).lower()
 _OTHER_THAN_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.calendar_ranges import SEASONS
 from recollect.projections.text.date_reading import read_dates
 from recollect.projections.text.date_words import DATE_WORDS, any_of
@@ -30,7 +31,7 @@ _CONTESTED_PRESENT_MIN = 0.5
 #: Characters before a date that are read for its relation, such as `before the`.
 _RELATION_CHARS = 16
 
-_UPCOMING = re.compile(
+_UPCOMING = late_pattern(
     r"\b(?:coming up|upcoming|(?:what(?:'s| is| are)|any) (?:my |our |the )?(?:plans?|next|ahead|on|planned|scheduled)|"
     r"(?<!was )(?<!were )(?<!was on )(?<!were on )my (?:plans|schedule|calendar|agenda)|"
     r"what do (?:i|we) have|do (?:i|we) have (?:anything|something|any|plans)|"
@@ -49,12 +50,12 @@ _UPCOMING = re.compile(
 )
 #: A question whose first verb is a modal one or in the present: about a time that is not over, its answer was said
 #: at any time, and need not name it: `may I go running this week?`.
-_PRESENT = re.compile(
+_PRESENT = late_pattern(
     r"\A(?!.{0,300}\b(?:did|was|were|said|war|waren|hatte)\b)\W*+(?:[\w']++\W++){0,3}?(?:can|could|may|might|must|shall|should|will|would|do|does|am|is|are|"
     r"kann|können|darf|dürfen|soll|sollen|muss|müssen|wird|werden|werde|ist|sind|bin)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_PREVIOUS_SESSION = re.compile(
+_PREVIOUS_SESSION = late_pattern(
     r"\b(?:(?:beim |unser(?:em|es|e)? )letzte[ns]? (?:mal|gespräch)|worüber haben wir (?:zuletzt|letztes mal)|"
     r"la última vez que (?:hablamos|charlamos)|nuestra última conversación|"
     r"la dernière fois (?:qu'on|que nous)|notre dernière conversation)\b|"
@@ -66,24 +67,24 @@ _PREVIOUS_SESSION = re.compile(
     r"where (?:did|were) we(?: (?:leave off|stop|get to))?\W*+$|(?:where|what) we left off|continue from last time)",
     re.IGNORECASE,
 )
-_RECENT = re.compile(
+_RECENT = late_pattern(
     r"\b(?:recently|lately|these days|the other day|neulich|kürzlich|in letzter zeit|últimamente|hace poco|récemment|"
     r"dernièrement)\b|最近|この間",
     re.IGNORECASE,
 )
-_RELATION = re.compile(
+_RELATION = late_pattern(
     r"\b(?P<word>before|after|since|from|between|until|till|by)(?: (?:the|my|our))?\s*$", re.IGNORECASE
 )
 #: An indefinite word before the name of a day.
-_ANY = re.compile(r"\b(?:an?|any|each|every)\s+[\w']+\W*$", re.IGNORECASE)
+_ANY = late_pattern(r"\b(?:an?|any|each|every)\s+[\w']+\W*$", re.IGNORECASE)
 #: The question, after a clause that is a statement.
-_QUESTION_FOLLOWS = re.compile(
+_QUESTION_FOLLOWS = late_pattern(
     r"^[^,;]{0,60}[,;]\s+(?:(?:so|and|but)\s+)?(?:what|when|where|who|how|which|why|can|may|should|do|does|did|is|are|will)\b",
     re.IGNORECASE,
 )
-_OWN_RELATION = re.compile(r"(?P<word>before|after|since|from|between|until|till|by)\b", re.IGNORECASE)
+_OWN_RELATION = late_pattern(r"(?P<word>before|after|since|from|between|until|till|by)\b", re.IGNORECASE)
 #: Words before a date that make it a part of a thing, or the end of a time: `due on Friday`, `like last year`.
-_OF_THING = re.compile(
+_OF_THING = late_pattern(
     r"\b(?:than|like|due|dated|expires?|ends?|by|until|till|before|after|since|from|"
     r"bis|vor|nach|seit|ab|fällig|hasta|antes|desde|después|avant|après|depuis|jusqu|до|после)"
     r"(?:['’]?(?: (?:on|in|at|the|my|our|this|that|zum|dem|am|el|de|la|le|au))*)\s*+$",
@@ -91,29 +92,29 @@ _OF_THING = re.compile(
 )
 #: Words before a date of a thing, `the deadline of March 1`, or for which something is meant; only a question for all
 #: of a time, `my plans for Friday` or `a summary of my August`, means it.
-_FOR = re.compile(
+_FOR = late_pattern(
     r"\b(?:of|for|booked|scheduled|planned|set)(?: (?:on|in|at|the|my|our|this|that))*\s*+$", re.IGNORECASE
 )
-_PREPOSITION = re.compile(r"\b(?:in|on|during|at|over|throughout|within)\s*+$", re.IGNORECASE)
+_PREPOSITION = late_pattern(r"\b(?:in|on|during|at|over|throughout|within)\s*+$", re.IGNORECASE)
 #: Dates that say without a preposition when something was: `yesterday`, `last week`, `two days ago`, `in May`.
-_ADVERB = re.compile(
+_ADVERB = late_pattern(
     r"\A(?:in|on|during|at|over|throughout|within|last|this|next|the day|earlier|later)\b|"
     r"\b(?:yesterday|today|tonight|tomorrow|ago)\b",
     re.IGNORECASE,
 )
 #: What may follow a date without a preposition that is not part of a name, unlike `my July trip`.
-_CLAUSE_END = re.compile(r"\A\s*+(?:$|[?.!,;:)]|(?:and|but|when|with|at|so|please|for (?:me|us)|like|been|go)\b)")
+_CLAUSE_END = late_pattern(r"\A\s*+(?:$|[?.!,;:)]|(?:and|but|when|with|at|so|please|for (?:me|us)|like|been|go)\b)")
 #: A season before a noun may name the kind of a thing: `the summer tyres`.
-_SEASON_END = re.compile(rf"\b(?:{'|'.join(SEASONS)})\Z", re.IGNORECASE)
+_SEASON_END = late_pattern(rf"\b(?:{'|'.join(SEASONS)})\Z", re.IGNORECASE)
 #: A year, a month, a season or a weekday as the whole of what is asked about: `how was my July?`, `a summary of 2024`.
-_WHOLE_TIME = re.compile(
+_WHOLE_TIME = late_pattern(
     rf"\b(?:my|our|of|how (?:was|were|did)) (?:year )?(?P<time>(?P<month>{any_of(DATE_WORDS['en'].months)})|"
     rf"(?P<season>{'|'.join(SEASONS)})|(?P<weekday>{any_of(DATE_WORDS['en'].weekdays)})|weekend|"
     r"(?P<year>(?:19|20)\d\d))(?=\W*+$|\s(?:for (?:me|us)|like|been|go)\b)",
     re.IGNORECASE,
 )
-_HAS_END = re.compile(r"[-–]| (?:and|to|until|till|through) ", re.IGNORECASE)
-_TO = re.compile(r"\A\s*+(?:and|to|until|till|through|-|–)\s*+(?:the\s++)?\Z", re.IGNORECASE)
+_HAS_END = late_pattern(r"[-–]| (?:and|to|until|till|through) ", re.IGNORECASE)
+_TO = late_pattern(r"\A\s*+(?:and|to|until|till|through|-|–)\s*+(?:the\s++)?\Z", re.IGNORECASE)
 #: Prepositions that a date may begin with after the `to` of a range: `from Monday until Friday`.
 _TO_PREPOSITIONS = frozenset(("until", "till"))
 

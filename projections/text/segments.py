@@ -7,7 +7,6 @@ gives no terms at almost no cost.
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.function_words import (
     ENGLISH,
     GERMAN,
@@ -32,18 +32,18 @@ _HANGUL = r"\u3131-\u318e\uac00-\ud7a3"
 #: Thai without combining marks, which end a word for SQLite and for `\w`.
 _THAI = r"\u0e01-\u0e30\u0e32\u0e33\u0e40-\u0e46"
 #: A run of one unsegmented script. Japanese writes words mostly in one script and endings in another.
-_RUN = re.compile(rf"[{_HAN}]+|[{_HIRAGANA}]+|[{_KATAKANA}]+|[{_HANGUL}]+|[{_THAI}]+")
+_RUN = late_pattern(rf"[{_HAN}]+|[{_HIRAGANA}]+|[{_KATAKANA}]+|[{_HANGUL}]+|[{_THAI}]+")
 #: A word in scripts with spaces.
-_SPACED = re.compile(rf"[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_THAI}]+")
-_HAN_CHARACTER = re.compile(f"[{_HAN}]")
+_SPACED = late_pattern(rf"[^\W_{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}{_THAI}]+")
+_HAN_CHARACTER = late_pattern(f"[{_HAN}]")
 #: A run of Hiragana.
-HIRAGANA = re.compile(f"[{_HIRAGANA}]+")
+HIRAGANA = late_pattern(f"[{_HIRAGANA}]+")
 #: A Hangul character.
-HANGUL = re.compile(f"[{_HANGUL}]")
-_CYRILLIC = re.compile(r"[\u0400-\u052f]")
-_GERMAN_LETTER = re.compile("[äöüß]")
+HANGUL = late_pattern(f"[{_HANGUL}]")
+_CYRILLIC = late_pattern(r"[\u0400-\u052f]")
+_GERMAN_LETTER = late_pattern("[äöüß]")
 #: A letter of German or of an unsegmented or Cyrillic script, or a character that NFKC turns into such a letter.
-_FOREIGN_LETTER = re.compile(
+_FOREIGN_LETTER = late_pattern(
     rf"[ÄÖÜäöüßẞ\u0308\u0400-\u052f\u0e01-\u0e4e\u1100-\u11ff\uff66-\uffdc{_HAN}{_HIRAGANA}{_KATAKANA}{_HANGUL}]"
 )
 #: In German text at least one word in this many is a German function word or has a German letter.
@@ -59,9 +59,9 @@ _TAIL_CHARS_MIN = 4
 _VOWEL = "aeiouyäöü"
 #: Consonant clusters that begin German words; a vowel, or one consonant before a vowel, begins a word too.
 _ONSETS = "sch|schl|schm|schn|schr|schw|st|str|sp|spr|bl|br|dr|fl|fr|gl|gr|kl|kn|kr|pf|pl|pr|qu|tr|zw|ch"
-_PART_BEGIN = re.compile(rf"(?:[{_VOWEL}]|[b-df-hj-np-tv-z](?=[{_VOWEL}])|(?:{_ONSETS})(?=[{_VOWEL}]))")
+_PART_BEGIN = late_pattern(rf"(?:[{_VOWEL}]|[b-df-hj-np-tv-z](?=[{_VOWEL}])|(?:{_ONSETS})(?=[{_VOWEL}]))")
 #: The first part of a compound: it contains a vowel and ends in a consonant or e.
-_FIRST_PART = re.compile(rf"(?<!\w)(?=\w*?[{_VOWEL}]\w)\w++(?<=[b-df-hj-np-tv-ze])")
+_FIRST_PART = late_pattern(rf"(?<!\w)(?=\w*?[{_VOWEL}]\w)\w++(?<=[b-df-hj-np-tv-ze])")
 
 
 def search_segments(text: str) -> list[str]:
@@ -161,7 +161,7 @@ def _splits_cluster(word: str, start: int) -> bool:
 
 #: The ending of the third person, which Snowball keeps: `fliegt` gets the stem of `fliegen` (as in CISTEM, Weissweiler
 #: and Fraser 2017).
-_THIRD_PERSON = re.compile("(?<=...[^aeiou])t$")
+_THIRD_PERSON = late_pattern("(?<=...[^aeiou])t$")
 #: Letters with diacritics to letters without.
 _WITHOUT_DIACRITICS = str.maketrans("äöüё", "aouе")
 

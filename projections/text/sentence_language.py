@@ -6,9 +6,10 @@ Portuguese, Italian or Dutch has none of the five languages, since its table wou
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Literal
+
+from recollect.events.late_pattern import late_pattern
 
 Language = Literal["de", "es", "fr", "zh", "ja"]
 
@@ -78,14 +79,14 @@ _OTHER_WORDS = (
     frozenset(_OTHERS.split()) - _ALL_SURE - frozenset(word for _, perhaps in _TABLES.values() for word in perhaps)
 )
 #: A word without its elided article or pronoun: `j'habite` is two words.
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = late_pattern(r"[^\W\d_]+")
 #: Characters that are read: the language of a text shows at its beginning.
 _CHARS_MAX = 600
 #: Han, Hiragana and Katakana.
-_HAN_OR_KANA = re.compile(r"[\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff66-\uff9d]")
-_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9d]")
-_HANGUL = re.compile(r"[\uac00-\ud7a3]")
-_LATIN_WORD = re.compile(r"[A-Za-z]+")
+_HAN_OR_KANA = late_pattern(r"[\u3005\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff66-\uff9d]")
+_KANA = late_pattern(r"[\u3041-\u30ff\uff66-\uff9d]")
+_HANGUL = late_pattern(r"[\uac00-\ud7a3]")
+_LATIN_WORD = late_pattern(r"[A-Za-z]+")
 #: The factor by which the words of a language must outnumber the English ones.
 _OUTNUMBERING = 2
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from recollect.events.late_pattern import late_pattern
 
 #: Signs that end a sentence, in Western, Chinese and Japanese texts.
 END_SIGNS = ".!?…。！？"
@@ -14,7 +15,7 @@ _SHARED_MONTHS = "[Aa]pril|[Aa]ugust|[Ss]eptember|[Nn]ovember"
 _BEFORE_DAY = (r"(?<![Ii] )\b(?:am|ab)", r"\b(?:zum|vom|bis|den|der|dem)", r"\bbeim")
 #: The end of a sentence: white space after its end sign and closing quote, or a line break. Punctuation inside a number
 #: or an abbreviation does not end a sentence; Chinese and Japanese sentences end without a space.
-_END = re.compile(
+_END = late_pattern(
     rf"(?:(?<=[{END_SIGNS}])|(?<=[.!?…][\"'”’)\]]))(?<!\b[A-Z]\.)"
     rf"(?<!\d\.(?=\s(?:{_GERMAN_MONTHS})\b))"
     + "".join(

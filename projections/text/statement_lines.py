@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 
 from recollect.events.catalogue.knowledge_events import SAYS
+from recollect.events.late_pattern import late_pattern
 
 #: Predicates after `is` or `was`.
-_AFTER_IS = re.compile(r"^(?:allergic|married|engaged|related|interested|afraid|dating|vegan|vegetarian)\b")
-_AFTER_WAS = re.compile(r"^born\b")
+_AFTER_IS = late_pattern(r"^(?:allergic|married|engaged|related|interested|afraid|dating|vegan|vegetarian)\b")
+_AFTER_WAS = late_pattern(r"^born\b")
 #: Predicates of the extraction and of imports that a colon follows.
 _BEFORE_COLON = {"decided": "decided", "has problem": "has a problem"}
 #: Values of preferences that are verbs.
@@ -35,13 +36,13 @@ _THIRD_PERSON = {
     "ourselves": "themselves",
 }
 #: "us" in capitals is a country.
-_FIRST_PERSON = re.compile(
+_FIRST_PERSON = late_pattern(
     r"\b(?-i:(?!US\b))(?:" + "|".join(sorted(_THIRD_PERSON, key=len, reverse=True)) + r")(?![\w'’-])", re.IGNORECASE
 )
 #: A number at the end of a text: the hour before `AM`.
-_NUMBER_BEFORE = re.compile(r"\d\s?$")
+_NUMBER_BEFORE = late_pattern(r"\d\s?$")
 #: What follows a pronoun: a word in lower case.
-_CLAUSE_AFTER = re.compile(r"['’]|\s{1,3}[a-z]")
+_CLAUSE_AFTER = late_pattern(r"['’]|\s{1,3}[a-z]")
 
 
 def fact_line(subject: str, predicate: str, object: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from functools import lru_cache
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.words import distinct_words
 
 #: Irregular forms of common verbs and nouns, each with its stem.
@@ -22,12 +22,12 @@ _IRREGULAR = {
 #: The irregular forms of each stem.
 _FORMS = {stem: [form for form in _IRREGULAR if _IRREGULAR[form] == stem] for stem in _IRREGULAR.values()}
 _SUFFIXES = (
-    (re.compile(r"^(\w{2,})'?s'?$"), r"\1"),
-    (re.compile(r"^(\w{2,})i(?:ed|es)$"), r"\1y"),
-    (re.compile(r"^(\w{3,})(?:ed|ing)$"), r"\1"),
+    (late_pattern(r"^(\w{2,})'?s'?$"), r"\1"),
+    (late_pattern(r"^(\w{2,})i(?:ed|es)$"), r"\1y"),
+    (late_pattern(r"^(\w{3,})(?:ed|ing)$"), r"\1"),
 )
 #: `stopp` of `stopped`, `cancell` of `cancelled`, and also `call`.
-_DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1$")
+_DOUBLED = late_pattern(r"([b-df-hj-np-tv-z])\1$")
 #: Words about when something was done and not what.
 _TIMES = frozenset(
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.answer_type import answer_types
 from recollect.projections.text.segments import unsegmented_words
 from recollect.projections.text.words import content_words, spaced_words
@@ -30,24 +31,24 @@ _BEGINNING_CHARS = 200
 _FLAGGED_CHARS_MAX = 32_768
 
 # These are compared with `spaced_words`.
-_TIME_WORDS = re.compile(
+_TIME_WORDS = late_pattern(
     r" (?:noon|midnight|yesterday|today|tomorrow|tonight|last|next|ago|weeks?|weekend|months?|years?|january|february|"
     r"march|april|may|june|july|august|september|october|november|december|summer|winter|spring|fall|autumn|morning|"
     r"recently|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:19|20)\d\d)\b",
 )
-_NUMBER_WORDS = re.compile(
+_NUMBER_WORDS = late_pattern(
     r" (?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|several|dozen|first|second|third)\b",
 )
-_PREFERENCE_WORDS = re.compile(r" (?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b")
-_NAMING_WORDS = re.compile(r" (?:called|named|names? (?:s|is|was|are))\b")
+_PREFERENCE_WORDS = late_pattern(r" (?:prefer\w*|favou?rite|love|like|enjoy|hate|always|never|usually|want)\b")
+_NAMING_WORDS = late_pattern(r" (?:called|named|names? (?:s|is|was|are))\b")
 #: A statement replaces an earlier one.
-_CHANGE_WORDS = re.compile(
+_CHANGE_WORDS = late_pattern(
     r" (?:actually|instead|after all|no longer|no more|any ?more|changed|moved (?:me|us|it|to)|now|new|again|update|"
     r"from now|switched|raised|lowered|postponed|rescheduled|cancel\w{0,6}|picked up|is done|correction|not \w+ but)\b",
 )
 # These are compared with the text. `re` looks for one of a set of characters fast, so that such a set comes first.
-_CLOCK_TIME = re.compile(r"\d(?<!\w\d)\d?:\d\d\b")
-_INTRODUCTION = re.compile(r"[IiCc](?<!\w.)(?i:(?<=i)(?:['’]m| am)|(?<=c)all (?:me|him|her|it|them|us)) [A-Z]")
+_CLOCK_TIME = late_pattern(r"\d(?<!\w\d)\d?:\d\d\b")
+_INTRODUCTION = late_pattern(r"[IiCc](?<!\w.)(?i:(?<=i)(?:['’]m| am)|(?<=c)all (?:me|him|her|it|them|us)) [A-Z]")
 
 
 def text_flags(text: str, required: int = ALL_FLAGS) -> int:
@@ -93,7 +94,7 @@ def is_question(text: str) -> bool:
 
 
 #: A question without its mark, or a request; people who type in a hurry leave the mark out.
-_REQUEST = re.compile(
+_REQUEST = late_pattern(
     r"^(?:(?:and|so|but|ok|well|hey|hi|quick|stupid|silly|please|now|(?:\w{1,20} )?question)[ ,:]{1,3}+){0,4}+"
     r"(?:(?:what|which|who|whose|why|how)(?:['’]s|['’]re|s)?\b(?! (?:i|we) (?:love|like|hate|need|want)\b)|"
     r"(?:when|where)(?:['’]s|s)?\b(?! (?:i|you|we|they|he|she|it|the|my|our|your|his|her|their)\b)|"

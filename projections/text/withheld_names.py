@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.words import STOP_WORDS
 
 #: Every person but the speaker.
@@ -30,14 +31,14 @@ _NAME = (
     r"(?:(?:(?:Mrs?|Ms|Dr|Aunt|Uncle)\.?\s)?[A-ZÀ-Þ][\w-]{0,40}+(?:\s[A-ZÀ-Þ][\w-]{0,40}+)?|\b[a-zß-ÿ][\w-]{1,40}+)"
     r"(?!['’]\w)"
 )
-_AND = re.compile(r",\s|\s(?:and|or)\s")
+_AND = late_pattern(r",\s|\s(?:and|or)\s")
 #: One name, or several: `Ben or Kofi`.
 _NAMES = rf"(?P<names>{_NAME}(?:(?:,\s|\s(?:and|or)\s){_NAME}){{0,4}})"
 _OTHERS = r"(?:anyone|anybody|any one|a soul|the others|everyone else|anyone else)"
 _THIS = r"(?:this|that|it)"
 _STAYS = r"(?: (?:stays?|remains?|should stay|must stay|has to stay))?(?: (?:strictly|just))?"
 _KEPT_FROM = tuple(
-    re.compile(pattern)
+    late_pattern(pattern)
     for pattern in (
         rf"{_START}(?i:{_NOT}(?:dare{_S})?(?:tell|inform){_S}){_NAMES}(?!\s(?:what|how|when|where)\sto\b)",
         rf"{_START}(?i:{_NOT}(?:mention|say|show|repeat|forward|breathe){_S}(?:(?:{_THIS}|anything|a word)"
@@ -50,7 +51,7 @@ _KEPT_FROM = tuple(
     )
 )
 _KEPT_FROM_ALL = tuple(
-    re.compile(_START + pattern, re.IGNORECASE)
+    late_pattern(_START + pattern, re.IGNORECASE)
     for pattern in (
         rf"{_NOT}(?:tell|inform){_S}{_OTHERS}\b",
         rf"{_NOT}(?:mention|say|show|repeat){_S}{_THIS}{_S}to{_S}{_OTHERS}\b",
@@ -61,11 +62,11 @@ _KEPT_FROM_ALL = tuple(
 )
 #: Each match of the patterns above has one of these, in lower case. Few messages do, and the patterns take a hundred
 #: microseconds. A pattern that begins with a letter and does not ignore case is searched in a sixth of the time.
-_NOT_TOLD = re.compile(
+_NOT_TOLD = late_pattern(
     rf"n(?:['’]?t|ot|ever){_S}(?:(?:you|ever|please|dare|a){_S}){{0,4}}"
     r"(?:tell|inform|mention|say|show|repeat|forward|breathe|know|find|hear|word)"
 )
-_KEPT = re.compile(rf"keep{_S}{_THIS}{_S}(?:a secret|secret|hidden|away|from)|between (?:us|you|the|me)")
+_KEPT = late_pattern(rf"keep{_S}{_THIS}{_S}(?:a secret|secret|hidden|away|from)|between (?:us|you|the|me)")
 #: Letters that patterns that ignore case take for `s` and `i`, and `lower` does not.
 _UNFOLDED = ("ſ", "ı", "İ")
 #: Words that are not names, lower case.

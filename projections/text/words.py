@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from recollect.events.late_pattern import late_pattern
 
 #: A word: letters, digits and underscores.
-WORD = re.compile(r"\w+")
-_NO_WORD = re.compile(r"\W")
+WORD = late_pattern(r"\w+")
+_NO_WORD = late_pattern(r"\W")
 
 #: English function words and question words. Queries without them are faster and have a higher recall; dropping words
 #: by their frequency instead lowers the recall.

@@ -37,6 +37,7 @@ from recollect.events.intake.asked_codes import asked_probability
 from recollect.events.intake.code_numbers import code_numbers
 from recollect.events.intake.code_words import code_words
 from recollect.events.intake.recalled_context import strip_recalled
+from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.clauses import clauses
 from recollect.jobs.extraction.entity_names import named_entities
 from recollect.jobs.extraction.excerpt import excerpt
@@ -60,6 +61,7 @@ from recollect.projections.text.text_flags import text_flags
 from recollect.projections.text.words import content_words
 
 _NOW = datetime(2026, 3, 5, tzinfo=UTC)
+_LATE = type(late_pattern(""))
 #: Groups that the patterns are tried in, so that a failure is found soon and processes can share them.
 _GROUPS = 8
 #: Measurements of a slow pattern, one of which has to show that it is slow.
@@ -77,6 +79,8 @@ _MADE_LATER = {
     "_names_pattern",
     "_folder_pattern",
     "_rule",
+    # Makes the patterns of the others.
+    "__getattr__",
 }
 
 
@@ -99,7 +103,9 @@ def patterns() -> dict[str, re.Pattern[str]]:
 
 
 def _within(value: Any) -> Iterator[re.Pattern[str]]:
-    if isinstance(value, re.Pattern):
+    if isinstance(value, _LATE):
+        yield re.compile(value.pattern, value.flags)
+    elif isinstance(value, re.Pattern):
         pattern = cast("re.Pattern[Any]", value)
         if isinstance(pattern.pattern, str):
             yield pattern
@@ -168,7 +174,7 @@ def test_patterns_are_made_where_this_test_finds_them() -> None:
 
 
 def _calls_of_re(path: Path) -> Iterator[tuple[str, ast.Call]]:
-    """Yield the calls of functions of `re` that make a pattern within a function, with the name of that function."""
+    """Yield the calls that make a pattern within a function, with the name of that function."""
     for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(function, ast.FunctionDef):
             for call in ast.walk(function):
@@ -176,6 +182,8 @@ def _calls_of_re(path: Path) -> Iterator[tuple[str, ast.Call]]:
                     module = call.func.value
                     if isinstance(module, ast.Name) and module.id == "re" and call.func.attr != "escape":
                         yield function.name, call
+                elif isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "late_pattern":
+                    yield function.name, call
 
 
 def _read(text: str) -> None:

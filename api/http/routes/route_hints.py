@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
+
+from recollect.events.late_pattern import late_pattern
 
 _NAMESPACE = "/v1/namespaces/{namespace}"
 _ADD = f"POST {_NAMESPACE}/messages"
@@ -34,7 +35,7 @@ _OTHER_PATHS = {
 _ITEMS = frozenset(
     ("memory", "memories", "messages", "episodes", "facts", "preferences", "procedures", "relationships")
 )
-_VERSION = re.compile(r"v\d{1,2}|api")
+_VERSION = late_pattern(r"v\d{1,2}|api")
 #: Parts of a path, characters of each, and routes that are named.
 _PARTS_MAX = 8
 _PART_CHARS_MAX = 40

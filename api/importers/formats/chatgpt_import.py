@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -27,9 +26,10 @@ from recollect.api.importers.imported_statements import imported_fact, note, sta
 from recollect.api.importers.importer import Importer, Match, has_signs
 from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.source_files import SourceFiles
+from recollect.events.late_pattern import late_pattern
 
 #: One file until 2025, numbered shards from 2026 on.
-_CONVERSATIONS = re.compile(r"conversations(?:-\d{1,6})?\.json")
+_CONVERSATIONS = late_pattern(r"conversations(?:-\d{1,6})?\.json")
 #: Roles of authors as roles of messages.
 _ROLES = {"user": "user", "assistant": "assistant"}
 #: Types of content that hold what was said; others are thoughts, tool calls and their output.

@@ -28,10 +28,11 @@ from recollect.api.importers.importer import Importer, Match, has_signs
 from recollect.api.importers.json_records import read_json_items
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
+from recollect.events.late_pattern import late_pattern
 
 #: The containers of memories: a list, or an object with one of these lists.
 _LISTS = frozenset({(), ("results",), ("memories",), ("data",)})
-_BLOCK = re.compile(r"^---\n(?P<front>(?:[\w-]{1,40}:[^\n]{0,400}\n){1,20})---\n", re.MULTILINE)
+_BLOCK = late_pattern(r"^---\n(?P<front>(?:[\w-]{1,40}:[^\n]{0,400}\n){1,20})---\n", re.MULTILINE)
 _SQLITE = b"SQLite format 3\x00"
 _HISTORY = """
 SELECT memory_id, new_memory, event, coalesce(updated_at, created_at), is_deleted FROM history

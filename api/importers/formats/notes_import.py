@@ -40,15 +40,16 @@ from recollect.api.importers.markdown_notes import (
 )
 from recollect.api.importers.source_files import SourceFiles
 from recollect.events.errors import InvalidInput
+from recollect.events.late_pattern import late_pattern
 
 #: Curated files, whose lines are about the user.
 _CURATED = ("MEMORY.md", "USER.md")
 #: Daily notes, `2026_02_11` in Logseq: the date is that of the name. The time a file was written is another one.
-_DAILY = re.compile(r"(?P<date>\d{4}([-_.]?)\d{2}\2\d{2})(?:[- ](?P<slug>[\w -]{1,80}))?\.md")
-_SEPARATOR = re.compile(r"[-_.]")
+_DAILY = late_pattern(r"(?P<date>\d{4}([-_.]?)\d{2}\2\d{2})(?:[- ](?P<slug>[\w -]{1,80}))?\.md")
+_SEPARATOR = late_pattern(r"[-_.]")
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
 #: `14:30 Called Ed` at the beginning of a line or a heading, and `(21:19 UTC)` within it.
-_TIME = re.compile(
+_TIME = late_pattern(
     rf"^[*_]{{0,3}}{_CLOCK}\b(?: ?UTC\b)?[*_\s:–—-]{{0,6}}|\s{{0,2}}\({_CLOCK.replace('<', '<at_')}(?: ?UTC)?\)"
 )
 #: Files of the agent, not of the user; machine files.
@@ -57,16 +58,16 @@ _MACHINE = frozenset({"retrieved-context.md", "context-buffer.md"})
 #: The hour of a note without a time, so that it lies in its day in every zone of Europe, Africa and America.
 _NOON = timedelta(hours=12)
 #: `[[Rosie|our daughter]]` shows what follows the bar.
-_LINK = re.compile(r"!?\[\[(?P<target>[^\]|#\n]{1,200})(?:#[^\]|\n]{0,200})?(?:\|(?P<shown>[^\]|\n]{1,200}))?\]\]")
+_LINK = late_pattern(r"!?\[\[(?P<target>[^\]|#\n]{1,200})(?:#[^\]|\n]{0,200})?(?:\|(?P<shown>[^\]|\n]{1,200}))?\]\]")
 #: Targets of links that a document has as relations.
 _LINKS_MAX = 200
 #: Aliases and tags of a note.
 _NAMES_MAX = 50
 #: A property of a page in Logseq: `alias:: Ed, Eddie`.
-_PROPERTY = re.compile(r"(?:- )?(?P<name>[\w.-]{1,40}):: ?(?P<value>.*)\n?")
+_PROPERTY = late_pattern(r"(?:- )?(?P<name>[\w.-]{1,40}):: ?(?P<value>.*)\n?")
 _FIELDS_MAX = 100
 #: Properties of blocks that are the program's own.
-_MACHINE_PROPERTY = re.compile(
+_MACHINE_PROPERTY = late_pattern(
     r"^[ \t]{0,40}(?:- )?(?:id|collapsed|heading|logseq\.[\w.-]{1,40}):: ?.*\n?", re.MULTILINE
 )
 #: Its folder of settings and copies.

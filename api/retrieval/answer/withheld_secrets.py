@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -15,6 +14,7 @@ from recollect.events.intake.asked_secrets import SecretQuestion
 from recollect.events.intake.screening import SecretPolicies
 from recollect.events.intake.secret_formats import Secret
 from recollect.events.intake.secrets import mark, probable_secrets, redact
+from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.projector.predicates import normalised
 
@@ -64,7 +64,7 @@ _TEXTS_MAX = 20_000
 _DIGEST_BYTES = 16
 #: Characters of a withheld value that is withheld in other texts as well: three digits are many things.
 _VALUE_CHARS_MIN = 4
-_TOKEN = re.compile(r"[^\s,.;:!?()\[\]\"'“”„«»]+")
+_TOKEN = late_pattern(r"[^\s,.;:!?()\[\]\"'“”„«»]+")
 #: The secrets of the texts shown last, by the digest of the text, so that no text stays in memory.
 _cached_secrets: BoundedCache[bytes, Sequence[Secret]] = BoundedCache(_TEXTS_MAX)
 

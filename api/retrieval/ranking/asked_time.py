@@ -20,6 +20,7 @@ from recollect.api.retrieval.ranking.features import near_span_mask, span_mask
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.query import TimeRange
 from recollect.events.envelope import DAY_US, datetime_of, microseconds
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.queries.date_queries import DateQueries
 from recollect.projections.queries.knowledge_items import KnowledgeItem
 from recollect.projections.queries.queried_episodes import NamedDate
@@ -46,14 +47,14 @@ _DATE_MIN = 0.5
 #: How long after the last message a time without a year may begin; later, the memory has ended long ago.
 _AFTER_MEMORY_US = 90 * DAY_US
 #: A question for how a time was, and facts of before that its answer has.
-_HOW_WAS = re.compile(r"\b(?:how (?:was|were|is|did)|wie (?:war|ist|lief)|cómo (?:fue|estuvo)|comment était)\b", re.I)
+_HOW_WAS = late_pattern(r"\b(?:how (?:was|were|is|did)|wie (?:war|ist|lief)|cómo (?:fue|estuvo)|comment était)\b", re.I)
 _LASTING_MAX = 3
 #: The types of knowledge that lasts, unlike an event; None: items that are not facts.
 _LASTING = (None, "fact")
 #: Messages that name a weekday and are searched for habits, newest first.
 _HABITS_READ = 200
 _HABIT = r"\b(?:every|each|mon(?=days)|tues(?=days)|wednes(?=days)|thurs(?=days)|fri(?=days)|satur(?=days)|sun(?=days))"
-_is_habit = re.compile(_HABIT, re.IGNORECASE).search
+_is_habit = late_pattern(_HABIT, re.IGNORECASE).search
 
 
 def limiting_scope(context: SearchContext) -> TimeRange | None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.understanding.first_person import is_first_person
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.projector.predicates import attribute_stems, canonical
 from recollect.projections.search_index.episode_arrays import Ints
 from recollect.projections.search_index.knowledge_graph import Node
@@ -65,15 +66,15 @@ _WORDINGS = {
 }
 _PATTERNS = {
     predicate: (
-        re.compile(rf"\b(?:my|our) (?:\w{{1,20}} )?(?:{wording.nouns})\b", re.I),
-        re.compile(rf"['’]s? (?:\w{{1,20}} )?(?:{wording.nouns})\b", re.I),
-        re.compile(wording.clause, re.I),
+        late_pattern(rf"\b(?:my|our) (?:\w{{1,20}} )?(?:{wording.nouns})\b", re.I),
+        late_pattern(rf"['’]s? (?:\w{{1,20}} )?(?:{wording.nouns})\b", re.I),
+        late_pattern(wording.clause, re.I),
     )
     for predicate, wording in _WORDINGS.items()
 }
 #: The predicates that have words of their own here.
 WORDED_PREDICATES = frozenset(_PATTERNS)
-_FIRST_PERSON_SUBJECT = re.compile(r"\b(?:i|we|me|us)\b", re.I)
+_FIRST_PERSON_SUBJECT = late_pattern(r"\b(?:i|we|me|us)\b", re.I)
 #: Characters of a question that is read; longer texts are messages.
 CHARS_MAX = 200
 

@@ -6,7 +6,6 @@ Trained by `ops/train/relevance`, whose README is the model card.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -16,9 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.embeddings.token_codes import Vector
 
-_WORD = re.compile(r"\w+|[^\w\s]")
+_WORD = late_pattern(r"\w+|[^\w\s]")
 #: Characters of a message that are read; a longer one says more than it asks.
 _CHARS_MAX = 1_000
 

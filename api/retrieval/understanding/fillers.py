@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.words import WORD
 
 #: Words and characters of a filler, at most; a longer message is read.
@@ -45,7 +46,7 @@ _GREETING = frozenset(
     "やあ 元気 元気ですか お元気ですか".split()
 )
 #: A farewell with its time, such as "see you tomorrow".
-_FAREWELL = re.compile(
+_FAREWELL = late_pattern(
     r"\b(?:see|catch|talk to|speak to) (?:you|ya|u)\b(?: (?:all|guys|both))?"
     r"(?: (?:later|soon|tomorrow|tonight|around|there|then|again|(?:next|on) \w{1,12}))?",
     re.IGNORECASE,
@@ -53,7 +54,7 @@ _FAREWELL = re.compile(
 #: The words that a filler begins with.
 _FIRST_WORDS = _ACKNOWLEDGING | _GREETING | {"see", "catch", "talk", "speak"}
 #: A name that addresses someone: "Thanks, Bob!", "…, Bob." or "Bob, …"; the words around it are not about Bob.
-_ADDRESS = re.compile(
+_ADDRESS = late_pattern(
     r"\b(?:hey|hi|hello|thanks|thank you|thx|wow|yeah|yes|yep|no|nope|oh|ok|okay|sure|sorry|congrats|bye|great|cool|"
     r"nice|awesome|haha|dear|morning|evening),? (\w{1,40})(?=\s*[,.!;:?–-]|\s*$)|, (\w{1,40})(?=[!.?]|\s*$)|"
     r"^[ \t]{0,8}(\w{1,40})[,!] ",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.words import WORD
 
 #: Pronouns of the first person in English, German, French, Spanish, Portuguese, Italian and Russian.
@@ -17,7 +16,7 @@ _PRONOUNS = frozenset(
     """.split()
 )
 #: Pronouns of scripts without spaces.
-_PRONOUN_CHARACTERS = re.compile("[我咱俺私僕]|うちの|わたし|나는|내가|우리|제가")
+_PRONOUN_CHARACTERS = late_pattern("[我咱俺私僕]|うちの|わたし|나는|내가|우리|제가")
 #: Words of a long message that are read.
 _WORDS_MAX = 256
 _CHARS_MAX = 1_000

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.folding import fold, folded_pattern
 from recollect.projections.text.function_words import GERMAN_STOP_WORDS
 from recollect.projections.text.sentence_language import Language, language_of
@@ -55,7 +56,7 @@ _PATTERNS: dict[str, str] = {
     r"(?:翻译|计算|写一[篇首封个段]|讲个?一?个?(?:笑话|故事)|给我一个.{0,12}(?:做法|食谱|菜谱)))|(?:を|に)(?:翻訳|訳)して|の(?:レシピ|作り方)を教えて",
 }
 _COMPILED: dict[str, re.Pattern[str]] = {
-    name: re.compile(folded_pattern(pattern)) for name, pattern in _PATTERNS.items()
+    name: late_pattern(folded_pattern(pattern)) for name, pattern in _PATTERNS.items()
 }
 #: Characters of a question that are read.
 _CHARS_MAX = 1_000
@@ -102,7 +103,7 @@ _TOPICLESS_WORDS: dict[str, frozenset[str]] = {
     language: frozenset(word.casefold() for word in words.split()) for language, words in _TOPICLESS.items()
 }
 #: What Chinese and Japanese questions have besides a topic.
-_TOPICLESS_SIGNS = re.compile(
+_TOPICLESS_SIGNS = late_pattern(
     "还|记不记得|记得|知道|了解|记住|什么|哪些|多少|事情|事|关于|对|我们|我|你|的|了|吗|呢|有|在|都|会|要|做|干|发生|安排|计划|打算|说过|说|聊|过|是|谁|"
     "总结|一下|告诉|所有|一切|上次|最近|安排|印象|些|吧|请|"
     "私たち|私|僕|俺|わたし|あなた|君|について|に関して|こと|何か|何|なに|全部|すべて|知って|覚えて|わかって|教えて|記憶して|して|いますか|いました|います|いる|ますか|ました|ます|"
@@ -173,7 +174,7 @@ _BY_SIGNS = {
     "结婚": "married",
     "結婚": "married",
 }
-_SIGNS = re.compile("|".join(sorted(_BY_SIGNS, key=len, reverse=True)))
+_SIGNS = late_pattern("|".join(sorted(_BY_SIGNS, key=len, reverse=True)))
 
 
 def foreign_intent(question: str) -> ForeignIntent | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.folding import fold, folded_pattern
 
 #: Words of meals, of food, and of cooking, in English, German, Spanish and French.
-_MEAL = re.compile(
+_MEAL = late_pattern(
     folded_pattern(
         r"\b(?:eat|cook|bake|grill|barbecue|bbq|breakfast|brunch|lunch|dinner|supper|dessert|desserts|starter|appetizers?|"
         r"snacks?|meals?|recipes?|menu|dish|dishes|food|foods|cake|cakes|takeaway|takeout|take-out|restaurants?|groceries|"
@@ -19,7 +18,7 @@ _MEAL = re.compile(
     )
 )
 #: A request, or a question about what to do: its answer is still open.
-_OPEN = re.compile(
+_OPEN = late_pattern(
     folded_pattern(
         r"\b(?:suggest|recommend|advise|plan|book|order|find|choose|pick|make|prepare|give|write|list|need|ideas?|tips?|"
         r"(?:should|can|could|shall|may|would|will) (?:i|we|you|he|she|they)|what(?:'s|’s| is) for|where to|what to|"
@@ -34,7 +33,7 @@ _OPEN = re.compile(
     )
 )
 #: Words of a question about a past meal.
-_PAST = re.compile(
+_PAST = late_pattern(
     folded_pattern(
         r"\b(?:did|were|had|ate|cooked|baked|made|last|yesterday|ago|remember|told|said|mentioned|recommended|suggested|"
         r"hat|hatte|hatten|habe|haben wir|war|waren|gestern|letzte\w*|"

@@ -6,12 +6,12 @@ A logit over the words of the question and their parts; `ops/train/profile_quest
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
 from recollect.events.intake.code_numbers import probability
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.sentences import split_sentences
 
 #: The probability from which a question is answered with a profile: see the model card.
@@ -20,7 +20,7 @@ ASKED_MIN = 0.6
 _WORDS_MAX, _CHARS_MAX = 40, 400
 #: Neighbouring words, and letters of a word, that are read together.
 _WORDS_TOGETHER, _LETTERS_TOGETHER = 3, (2, 3, 4)
-_WORD = re.compile(r"[^\W_]{1,40}(?:['’][^\W\d_]{1,10})?|[?!.,:\"“”]")
+_WORD = late_pattern(r"[^\W_]{1,40}(?:['’][^\W\d_]{1,10})?|[?!.,:\"“”]")
 
 
 def asks_for_profile(question: str) -> bool:

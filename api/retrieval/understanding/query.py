@@ -19,6 +19,7 @@ from recollect.api.retrieval.understanding.question_intent import (
     question_intent,
 )
 from recollect.events.envelope import microseconds
+from recollect.events.late_pattern import late_pattern
 from recollect.events.local_time import local_time, offset_minutes
 from recollect.projections.queries.entity_queries import EntityQueries
 from recollect.projections.queries.snapshot import Snapshot
@@ -38,11 +39,11 @@ _RECENT_SESSIONS = 20
 _CONTINUED_TURNS = 2
 _CONTINUED_CHARS = 300
 #: A phrase in quotation marks, which is matched as a whole.
-_QUOTED = re.compile(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?<!\w)'([^'\n]{3,80})'(?!\w)")
+_QUOTED = late_pattern(r"[\"“„«「]([^\"”“»」]{2,80})[\"”“»」]|(?<!\w)'([^'\n]{3,80})'(?!\w)")
 #: The year of a date.
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR = late_pattern(r"(?:19|20)\d\d")
 #: The words with which a request begins, which name no topic: `give me a summary of my August`.
-_REQUEST = re.compile(
+_REQUEST = late_pattern(
     r"\A(?:(?:please|can|could|would|you)[ ,]{1,3}+){0,3}+(?:give|show|send) (?:me|us)\b", re.IGNORECASE
 )
 _STOP_WORDS = STOP_WORDS | RUSSIAN_STOP_WORDS

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from recollect.events.late_pattern import late_pattern
+
 #: A query is searched for questions from this length on; questions themselves are shorter.
 _LONG_CHARS = 1_000
 #: Length of one question, length of all questions together, and their number.
@@ -25,7 +27,7 @@ _SENTENCE_BREAKS = "\n.!?。！？"
 #: Question marks that are tried, from the end of the text; a limit on texts of question marks alone.
 _MARKS_MAX = 1_000
 #: A line that begins like a question, without a question mark. Possessive quantifiers keep it linear on runs of spaces.
-_QUESTION_LINE = re.compile(
+_QUESTION_LINE = late_pattern(
     r"^(?:user|human|question|q)?[ \t]*+[:>-]?[ \t]*+"
     r"((?:who|what|when|where|which|why|how|did|do|does|is|are|was|were|can|could|should|"
     r"tell me|remind me)\b.{5,300})$",

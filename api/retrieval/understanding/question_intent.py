@@ -14,19 +14,20 @@ from recollect.api.retrieval.understanding.fillers import is_filler
 from recollect.api.retrieval.understanding.first_person import is_first_person
 from recollect.api.retrieval.understanding.foreign_questions import ForeignIntent, foreign_intent
 from recollect.api.retrieval.understanding.meal_requests import asks_for_meal
+from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.answer_type import AnswerType, expected_answer
 
 Intent = Literal[
     "time", "count", "list", "recall", "overview", "procedure", "preference", "small talk", "task", "other"
 ]
 
-_WHEN = re.compile(
+_WHEN = late_pattern(
     r"\b(?:when|since when|how long ago|what (?:date|day|month|year|time)|(?:which|what) (?:day|week|month|year))\b",
     re.I,
 )
-_COUNT = re.compile(r"\bhow (?:many|much|often|long|old|far)\b|\b(?:number|amount|total) of\b", re.I)
+_COUNT = late_pattern(r"\bhow (?:many|much|often|long|old|far)\b|\b(?:number|amount|total) of\b", re.I)
 #: The answer has several parts: a list, a number of things, a plural such as "which cities has he visited?".
-_SEVERAL = re.compile(
+_SEVERAL = late_pattern(
     r"\b(?:how (?:many|often)|(?:number|total) of|list|all (?:the|my|our|of)|"
     r"(?:what|which) (?:are|were|kinds?|types?|sorts?|things|places|other)|"
     r"(?:what|which) (?:\w{1,20} ){0,2}\w{2,20}[^s\W]s (?:has|have|had|do|does|did|are|were|am|is|was|can|could|should|"
@@ -34,30 +35,30 @@ _SEVERAL = re.compile(
     re.I,
 )
 #: The answer is a person or a name.
-_NAME = re.compile(r"\b(?:who|whom|whose|who's|names?|named|called)\b", re.I)
-_CALLED = re.compile(r"\b(?:names?|named|called)\b", re.I)
+_NAME = late_pattern(r"\b(?:who|whom|whose|who's|names?|named|called)\b", re.I)
+_CALLED = late_pattern(r"\b(?:names?|named|called)\b", re.I)
 #: The answer has a number, besides those of `_COUNT`.
-_FIGURE = re.compile(
+_FIGURE = late_pattern(
     r"\b(?:costs?|prices?|fees?|rent|owe|owes|paid|pay|size|temperature|code|pin|password|number|phone|weighs?|height|"
     r"age|distance|percent|score|budget|salary|what floor|which floor|degrees)\b|"
     r"\bhow (?:wide|tall|high|heavy|big|deep|fast)\b",
     re.I,
 )
 #: The present state is asked for, so that of several statements the newest counts.
-_PRESENT = re.compile(
+_PRESENT = late_pattern(
     r"\b(?:is|are|am|do|does|has|have|can|will|currently|now|still)\b|\b(?:what|who|where|when|how)['’]?s\b", re.I
 )
-_PAST = re.compile(
+_PAST = late_pattern(
     r"\b(?:was|were|did|had|used to|before|previous\w*|former\w*|first|originally|back then|ago|in the past|old|"
     r"earlier|last (?:week|month|year|time|summer|winter|spring|autumn))\b",
     re.I,
 )
-_LIST = re.compile(
+_LIST = late_pattern(
     r"\b(?:list|all (?:the|my|of)|which|what (?:are|were|kinds?|types?|sorts?|things|places|other)|summar\w+|order)\b",
     re.I,
 )
 #: Words of the assistant are the answer.
-_RECALL = re.compile(
+_RECALL = late_pattern(
     r"\byou (?:told|said|mentioned|recommended|suggested|gave|explained|described|provided|proposed|showed|listed|sent|"
     r"wrote|asked|advised)\b|\byour (?:advice|answer|suggestion|recommendation|last|previous|earlier)\b|"
     r"\b(?:did|had|have) you (?:just |already |ever )?(?:tell|told|say|said|mention(?:ed)?|recommend(?:ed)?|"
@@ -66,9 +67,9 @@ _RECALL = re.compile(
     re.I,
 )
 #: What the user said to the assistant, which `_RECALL` would match.
-_TOLD_BY_USER = re.compile(r"\b(?:i|we) (?:told|asked|gave|sent|showed|mentioned to|said to) you\b", re.I)
+_TOLD_BY_USER = late_pattern(r"\b(?:i|we) (?:told|asked|gave|sent|showed|mentioned to|said to) you\b", re.I)
 #: A question of the user is asked for; "what did I ask Anna?" and "what did I ask you to do?" ask for no question.
-_OWN_QUESTION = re.compile(
+_OWN_QUESTION = late_pattern(
     r"\b(?:did|have|had) (?:i|we) (?:just |already |ever |last )?ask(?:ed)?(?: you)?"
     r"(?:\W*$| (?:about|regarding|on|in|last|yesterday|today|this|before|earlier|recently|so)\b)|"
     r"\bquestions? (?:that )?(?:did |have |had )?(?:i|we) (?:ask|asked|had|have)\b|"
@@ -76,23 +77,23 @@ _OWN_QUESTION = re.compile(
     re.I,
 )
 #: Everything about a person or a topic is asked for.
-_OVERVIEW = re.compile(
+_OVERVIEW = late_pattern(
     r"\b(?:what (?:do|did|can|have) (?:you|i|we) (?:\w+ )?(?:remember|know|recall|tell you|told you|have|got|learn\w*|"
     r"say|said|decided?|discuss|discussed|plan|planned) (?:about|on|of|for|with)|everything (?:about|you know|i told)|"
     r"tell me (?:all|everything|more|what you know)? ?about|who(?: is|'s|’s| was| are)|summar\w+|sum up|recap|overview|"
     r"list (?:all|every|of|my|our|the)|all (?:the|my|our|of) \w+|what (?:are|were) (?:all )?(?:my|our|the) \w+s\b)",
     re.I,
 )
-_PROCEDURE = re.compile(
+_PROCEDURE = late_pattern(
     r"\bhow (?:do|can|should|would|to)\b|\b(?:steps?|procedure|instructions?|deploy|set ?up)\b", re.I
 )
-_PREFERENCE = re.compile(
+_PREFERENCE = late_pattern(
     r"\b(?:recommend|suggest|advice|advise|should i|prefer\w*|favou?rite|ideas?|what would|options?|"
     r"help me (?:choose|pick))\b",
     re.I,
 )
 #: Requests to remember; not "I can still remember the smell", nor "remember that …", which asks to store something.
-_REMEMBER = re.compile(
+_REMEMBER = late_pattern(
     r"\b(?:do|can|could|did|don'?t|will) you (?:still |also |even )?(?:remember|recall)\b|"
     r"(?:^|[.!?,\n]\s?)(?:and |so |but |hey |hi )?(?:remember|recall) "
     r"(?:when|how|the time|that time|what|who|where|our)\b|"
@@ -102,7 +103,7 @@ _REMEMBER = re.compile(
     re.I,
 )
 #: A task that needs no memory of the user: it begins with what to do.
-_TASK = re.compile(
+_TASK = late_pattern(
     r"^\W*+(?:please |can you |could you |would you |now |ok,? )*+"
     r"(?:(?:translate|spell|define|calculate|compute|convert|solve|rephrase|rewrite|proofread|paraphrase|implement|debug)\b|"
     r"tell (?:me|us) (?:a|another|an) (?:\w+ )?(?:joke|story|riddle|poem|fact)|explain (?:how|what|why|the)\b|"
@@ -112,12 +113,12 @@ _TASK = re.compile(
     re.I,
 )
 #: A reference to something that was said or done before.
-_SHARED_PAST = re.compile(
+_SHARED_PAST = late_pattern(
     r"\b(?:again|last time|the other day|back then|earlier|before)\W*$|\b(?:last time|remember)\b", re.I
 )
-_POSSESSIVE = re.compile(r"\b(?:my|our)\b", re.I)
+_POSSESSIVE = late_pattern(r"\b(?:my|our)\b", re.I)
 #: A question about the world in the first person, such as "how do I reverse a list", and quoted words.
-_IMPERSONAL = re.compile(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|one|you)\b|\"[^\"]{1,80}\"", re.I)
+_IMPERSONAL = late_pattern(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|one|you)\b|\"[^\"]{1,80}\"", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +218,7 @@ def _is_personal(question: str) -> bool:
 
 
 #: A capitalised word after another word. The capital comes first: `re` looks for one of a set of characters fast.
-_CAPITALISED = re.compile(r"[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω](?<=[\w,;:'’\"(] .)[\w-]++")
+_CAPITALISED = late_pattern(r"[A-ZÀ-ÖØ-ÞА-ЯΑ-Ω](?<=[\w,;:'’\"(] .)[\w-]++")
 #: Characters of a text that are searched for names.
 _NAME_CHARS_MAX = 1_000
 #: Capitalised words that are not names.
