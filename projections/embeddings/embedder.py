@@ -13,6 +13,7 @@ import numpy as np
 
 from recollect.events.errors import StorageError, short_text
 from recollect.events.instruments import Counter
+from recollect.events.storage.heap import trim_heap
 from recollect.projections.embeddings.basis_file import stored_basis
 from recollect.projections.embeddings.model_cache import basis_path
 from recollect.projections.embeddings.model_files import ModelUnavailable, model_fingerprint
@@ -270,6 +271,8 @@ class SentenceEmbedder:
             _logger.info("embedding model %r: runs on %s", self.name, self.runtime)
         finally:
             self._loaded.set()
+            # What was compiled and checked leaves some MB.
+            trim_heap()
 
     def _fail(self, reason: str) -> None:
         self.reason = reason

@@ -1,7 +1,7 @@
 """Model cache: data computed once for each embedding model, kept on disk for all data folders.
 
 - The model as OpenVINO has converted it. With it a process has the default model after one second instead of eight,
-  in 200 MB instead of 700, since it needs no PyTorch. Its weights are those in use, int8 (58 MB) or float32 (90 MB).
+  in 200 MB instead of 700, since it needs no PyTorch. Its weights are those in use, int8 (23 MB) or float32 (90 MB).
 - The basis of token codes, which takes two seconds.
 
 The cache is in the user's cache folder (`~/.cache/recollect` on Linux; `XDG_CACHE_HOME` moves it) and may be removed at
@@ -29,8 +29,8 @@ from recollect.projections.embeddings.openvino_runtime import ConvertedModel, Pr
 _logger = logging.getLogger(__name__)
 
 #: Raised when the files of an entry change their meaning.
-_FORMAT = 3
-#: Entries that are kept, the last used first, 58 or 90 MB each: the default model with its encoders, and as many of
+_FORMAT = 4
+#: Entries that are kept, the last used first, 23 or 90 MB each: the default model with its encoders, and as many of
 #: another version or model.
 _ENTRIES_MAX = 10
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
@@ -59,14 +60,8 @@ class OffsetTokenizer:
     """The tokenizer of a model, truncating as the model does, with the character range of each token."""
 
     def __init__(self, spec: TokenizerSpec) -> None:
-        # A copy, since other users of the model's tokenizer change its truncation and padding.
-        tokenizers: Any = import_module("tokenizers")
-        self.tokenizer: Any = tokenizers.Tokenizer.from_str(spec.tokenizer)
-        self.tokenizer.no_padding()
-        self.tokenizer.no_truncation()
+        self.tokenizer: Any = _tokenizer(spec.tokenizer, spec.tokens_max, spec.truncation_side)
         self.tokens_max = spec.tokens_max
-        if spec.tokens_max is not None:
-            self.tokenizer.enable_truncation(spec.tokens_max, direction=spec.truncation_side)
         self._special_ids = spec.special_ids
         self._prompts = spec.prompts
 
@@ -87,6 +82,19 @@ class OffsetTokenizer:
         ]
         spans = (offsets[place] for place in content)
         return Encoding(ids, content, tuple((max(0, first - start), after - start) for first, after in spans))
+
+
+@lru_cache(maxsize=2)
+def _tokenizer(content: str, tokens_max: int | None, truncation_side: str) -> Any:
+    """Return the tokenizer of `TokenizerSpec.tokenizer`: 8 MB, which a model and encoders made of it share."""
+    # Not the one of the model, since its other users change its truncation and padding.
+    tokenizers: Any = import_module("tokenizers")
+    tokenizer: Any = tokenizers.Tokenizer.from_str(content)
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if tokens_max is not None:
+        tokenizer.enable_truncation(tokens_max, direction=truncation_side)
+    return tokenizer
 
 
 def has_offsets(model: Any) -> bool:

@@ -278,25 +278,6 @@ def test_int8_weights_are_used_where_they_keep_the_vectors(
     assert max(differences) < (0.01 if cosine_min < 0 else 0.001)
 
 
-@pytest.mark.parametrize(
-    ("cpu_info", "is_fast"),
-    [
-        ("processor : 0\nflags : fpu avx512_bf16 avx512_vnni\n", True),
-        ("flags : fpu avx512_vnni amx_tile amx_int8\n", False),
-        ("flags : fpu avx2\n", False),
-        ("Features : fp asimd\n", False),
-        (None, False),
-    ],
-)
-def test_int8_weights_are_for_processors_with_vnni_and_without_amx(
-    tmp_path: Path, cpu_info: str | None, is_fast: bool
-) -> None:
-    file = tmp_path / "cpuinfo"
-    if cpu_info is not None:
-        file.write_text(cpu_info)
-    assert has_fast_int8(file) == is_fast
-
-
 @pytest.mark.usefixtures("no_openvino")
 def test_without_openvino_torch_runs_the_model(tiny_model: str) -> None:
     embedder = loaded(tiny_model, "auto")
