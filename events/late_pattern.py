@@ -6,12 +6,23 @@ To compile the patterns of all modules takes 0.17 s, and most processes use few 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any, cast
 
 
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """Return what behaves as `re.compile(pattern, flags)`, but raises its errors at the first use."""
-    return cast("re.Pattern[str]", _LatePattern(pattern, flags))
+    late = _LatePattern(pattern, flags)
+    _patterns.append(late)
+    return cast("re.Pattern[str]", late)
+
+
+def compile_patterns() -> None:
+    """Compile the patterns of all modules that are imported, so that no text waits for it."""
+    # Another thread may do the same, and take the last one.
+    with suppress(IndexError):
+        while True:
+            _ = _patterns.pop().flags
 
 
 class _LatePattern:
@@ -30,3 +41,7 @@ class _LatePattern:
         value = getattr(self._compiled, name)
         setattr(self, name, value)
         return value
+
+
+#: The patterns that `compile_patterns` has not compiled.
+_patterns: list[_LatePattern] = []

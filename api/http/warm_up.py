@@ -12,12 +12,15 @@ from collections.abc import Callable
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.retrieval_models import load_models
 from recollect.events.errors import RecollectError
 from recollect.events.storage.database import DatabaseError
 from recollect.projections.embeddings.reading_encoder import wait_for_encoders
 
 _logger = logging.getLogger(__name__)
 
+#: Seconds after the start of a server: those who wait for it ask first, 60 ms sooner.
+_DELAY_SECONDS = 0.2
 #: Namespaces that are loaded.
 _NAMESPACES_MAX = 16
 #: Seconds of processor time after which no further one is.
@@ -40,8 +43,11 @@ def start_warm_up(parts: MemoryParts, owns: Callable[[str], bool]) -> threading.
 def _warm_up(parts: MemoryParts, owns: Callable[[str], bool]) -> None:
     namespaces = [it for it in parts.trace_store.last_namespaces(_NAMESPACES_MAX) if owns(it)]
     stop = parts.job_context.stop
+    if stop.wait(_DELAY_SECONDS):
+        return
     try:
         wait_for_encoders(parts.vectors.embedder, [], stop)
+        load_models(parts.vectors.embedder.name)
         if parts.vectors.embedder.state == "ready":
             parts.retriever.prepare(parts.vectors)
     except InterruptedError:
