@@ -13,8 +13,7 @@ from recollect.projections.text.words import distinct_words
 
 #: Signs of Markdown before a sentence: headings, quotations, list items.
 _MARKS = late_pattern(r"\A(?:\s*+(?:#{1,6}\s|>\s|[-*•+–]\s|\(?\d{1,3}[.)]\s))++\s*+")
-#: Signs of Markdown within a sentence, and a link without its address.
-_EMPHASIS = late_pattern(r"\*{1,3}|`{1,3}")
+#: A link, whose address is left out.
 _LINK = late_pattern(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)")
 #: A heading; a line in bold, which is one as well; a rule or the border of a table.
 _HEADING = late_pattern(
@@ -72,9 +71,13 @@ def readable(sentence: str) -> str:
     """Return a sentence without Markdown; empty when it is a heading, a rule or a template with gaps."""
     # Most sentences begin with a letter and have none of the signs that the patterns look for.
     if not sentence[:1].isalpha() or "*" in sentence or "`" in sentence or "[" in sentence:
-        if _HEADING.match(sentence) or _PLACEHOLDER.search(sentence):
+        has_bracket = "[" in sentence
+        if _HEADING.match(sentence) or (has_bracket and _PLACEHOLDER.search(sentence)):
             return ""
-        sentence = _EMPHASIS.sub("", _LINK.sub(r"\1", _MARKS.sub("", sentence)))
+        sentence = _MARKS.sub("", sentence)
+        if has_bracket:
+            sentence = _LINK.sub(r"\1", sentence)
+        sentence = sentence.replace("*", "").replace("`", "")
     text = sentence.strip()
     return "" if text.endswith(":") and len(text.split()) <= _LABEL_WORDS_MAX else text
 

@@ -13,10 +13,11 @@ _GERMAN_MONTHS = "Januar|Februar|März|Mai|Juni|Juli|Oktober|Dezember|januar|feb
 _SHARED_MONTHS = "[Aa]pril|[Aa]ugust|[Ss]eptember|[Nn]ovember"
 #: German words before a day, by their length; after them a day may go on in small letters, too: `am 17. die Kinder`.
 _BEFORE_DAY = (r"(?<![Ii] )\b(?:am|ab)", r"\b(?:zum|vom|bis|den|der|dem)", r"\bbeim")
-#: The end of a sentence: white space after its end sign and closing quote, or a line break. Punctuation inside a number
-#: or an abbreviation does not end a sentence; Chinese and Japanese sentences end without a space.
+#: A sign or line break that may end a sentence, with the white space after it as a group: a set of signs comes first,
+#: which `re` finds fast. White space ends a sentence after a sign and its closing quote, unless the sign belongs to a
+#: number or an abbreviation. Chinese and Japanese sentences end without a space.
 _END = late_pattern(
-    rf"(?:(?<=[{END_SIGNS}])|(?<=[.!?…][\"'”’)\]]))(?<!\b[A-Z]\.)"
+    rf"[{END_SIGNS}\n](?:(?<=[.!?…])[\"'”’)\]]?(?<!\b[A-Z]\.)"
     rf"(?<!\d\.(?=\s(?:{_GERMAN_MONTHS})\b))"
     + "".join(
         rf"(?<!{words} {digits}\.(?=\s(?:[a-zäöü]|(?:{_SHARED_MONTHS})\b)))"
@@ -24,8 +25,8 @@ _END = late_pattern(
         for digits in (r"\d", r"\d\d")
     )
     + "".join(rf"(?<!, {digits}\.(?=\s(?:{_SHARED_MONTHS})\b))" for digits in (r"\d", r"\d\d"))
-    + r"(?<!\b(?:Mr|Ms|Dr|St|Sr|mr|ms|dr|vs)\.)(?<!\b(?:Mrs|mrs|Dra|Sra|etc|e\.g|i\.e)\.)\s+"
-    r"|\n+|(?<=[。！？])"
+    + r"(?<!\b(?:Mr|Ms|Dr|St|Sr|mr|ms|dr|vs)\.)(?<!\b(?:Mrs|mrs|Dra|Sra|etc|e\.g|i\.e)\.)(\s+)"
+    r"|(?<=[。！？])(\s*)|(?<=\n)\n*)"
 )
 #: Characters before the first word of a sentence, a clause or a quotation, except white space. A change of this set
 #: changes the rows of read models, so it raises `SCHEMA_VERSION`.
@@ -34,7 +35,7 @@ _OPENING = frozenset(END_SIGNS + ':;"“”(*>-')
 
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of `text` with their punctuation, each on one line."""
-    return [" ".join(part.split()) for part in _END.split(text) if part and part.strip()]
+    return [*iterate_sentences(text)]
 
 
 def iterate_sentences(text: str) -> Iterator[str]:
@@ -46,10 +47,12 @@ def iterate_sentences(text: str) -> Iterator[str]:
 def sentence_bounds(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each sentence of `text`."""
     start = 0
-    for end in _END.finditer(text):
-        if text[start : end.start()].strip():
-            yield start, end.start()
-        start = end.end()
+    for match in _END.finditer(text):
+        # A line break is no part of the sentence before it, as a sign is.
+        end = match.start(match.lastindex or 0)
+        if text[start:end].strip():
+            yield start, end
+        start = match.end()
     if text[start:].strip():
         yield start, len(text)
 
