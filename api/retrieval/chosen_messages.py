@@ -79,8 +79,9 @@ def _not_needed(
     """Return the messages after the first `count` as dropped candidates."""
     versions = context.episodes.versions[ranked.candidates.rows[distinct.candidates[count:]]].tolist()
     reason = "the messages before it are enough"
+    ids = context.snapshot.episodes.ids(versions)
     return [
-        DroppedCandidate(context.snapshot.episodes.details(version).id, "episode", probability, reason)
+        DroppedCandidate(ids[version], "episode", probability, reason)
         for version, probability in zip(versions, probabilities[count:].tolist(), strict=True)
     ]
 
@@ -104,6 +105,7 @@ def episode_items(
     items: list[Item] = []
     rows: list[int] = ranked.candidates.rows[distinct.candidates].tolist()
     versions: list[int] = context.episodes.versions[rows].tolist()
+    context.snapshot.episodes.read_details(versions)
     ranks = ranked.candidates.ranks(rows)
     for row, version, older_ids, score in zip(rows, versions, distinct.older_ids, scores.tolist(), strict=True):
         item = episode_item(context, version, score, ranks[row])

@@ -113,6 +113,7 @@ _DETAILS = """
 SELECT version, id, type, text, caption, occurred_at_us, session_id, speaker, tier, role, short, utc_offset
 FROM episodes WHERE version IN (SELECT value FROM json_each(?))
 """
+_IDS = "SELECT version, id FROM episodes WHERE version IN (SELECT value FROM json_each(?))"
 # Input of `EpisodeArrays`. The length is that of the indexed texts; search terms count for summaries only, since those
 # of other episodes repeat the text.
 _ARRAY_ROWS = """
@@ -238,8 +239,15 @@ class EpisodeQueries:
     def read_details(self, versions: Sequence[int]) -> None:
         """Read the episodes of `versions` in one statement; `details` then returns them without another one."""
         offset = self._days.offset
-        for row in fetch_tuples(self._connection, _DETAILS, (json_list(versions),)):
+        unread = [version for version in versions if version not in self._details]
+        for row in fetch_tuples(self._connection, _DETAILS, (json_list(unread),)) if unread else ():
             self._details[row[0]] = EpisodeDetails(*row[:-1], utc_offset=offset(row[5], row[-1]))
+
+    def ids(self, versions: Sequence[int]) -> dict[int, str]:
+        """Return the ids of the episodes of `versions`; missing episodes are left out."""
+        ids = {version: self._details[version].id for version in versions if version in self._details}
+        unread = [version for version in versions if version not in ids]
+        return ids | dict(fetch_tuples(self._connection, _IDS, (json_list(unread),)) if unread else ())
 
     def utc_offsets(self, versions: Sequence[int]) -> dict[int, int]:
         """Return the minutes east of UTC of these episodes by version; missing episodes are left out."""

@@ -42,6 +42,10 @@ class EpisodesWithTurns(EpisodeQueries):
         texts = {version: self._turns[version].text for version in versions if version in self._turns}
         return super().texts(versions) | texts
 
+    def ids(self, versions: Sequence[int]) -> dict[int, str]:
+        """Return the ids of the episodes and turns of `versions`; missing ones are left out."""
+        return super().ids(versions) | {it: self._turns[it].id for it in versions if it in self._turns}
+
     def details(self, version: int) -> EpisodeDetails:
         """Return the episode or the turn of a version.
 

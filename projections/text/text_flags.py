@@ -7,23 +7,29 @@ with its vectors, or when it is first ranked. A change of them is a change of `T
 from __future__ import annotations
 
 import re
+from zlib import crc32
 
 from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.answer_type import answer_types
 from recollect.projections.text.segments import unsegmented_words
-from recollect.projections.text.words import content_words, spaced_words
+from recollect.projections.text.words import content_words, folded_words, spaced_words
 
 #: Raise it with every change of the flags, so that stored ones are computed again.
-TEXT_FLAGS_VERSION = 1
+TEXT_FLAGS_VERSION = 2
 
-#: Flags of a text, which `ranking.features` combines with the intent of the query. `WORD_COUNT`: its words are counted.
+#: Flags of a text, which `ranking.features` combines with the intent of the query. `WORD_COUNT`: its words are
+#: counted, and it has a key.
 QUESTION, TIME, NUMBER, PREFERENCE, WORD_COUNT, NAMING, CHANGE = 1, 2, 4, 8, 16, 32, 64
 #: Layout of the flags of a text: bits 0 to 6 as above, from 7 on the answer types (`AnswerType`), from 16 on which of
-#: these bits were computed, from 32 on the number of content words.
-TYPES_SHIFT, COMPUTED_SHIFT, WORDS_SHIFT = 7, 16, 32
+#: these bits were computed, from 32 on the number of content words, and from 36 on `text_key`.
+TYPES_SHIFT, COMPUTED_SHIFT, WORDS_SHIFT, KEY_SHIFT = 7, 16, 32, 36
 ALL_FLAGS = (1 << 15) - 1
 #: Content words up to which they are counted.
 WORDS_MAX = 8
+#: The bits of the number of content words.
+WORDS_BITS = (1 << KEY_SHIFT - WORDS_SHIFT) - 1
+#: Characters of a text whose words make its key, and keys, so that all flags fit into 63 bits.
+_KEYED_CHARS_MAX, _KEYS = 2_000, (1 << 63 - KEY_SHIFT) - 1
 #: The beginning of a text, which usually has that many content words.
 _BEGINNING_CHARS = 200
 #: Characters whose flags are computed: 1 MiB takes 0.1 s, and its beginning has the same ones. By the first 1,000,
@@ -56,7 +62,19 @@ def text_flags(text: str, required: int = ALL_FLAGS) -> int:
     text = text[:_FLAGGED_CHARS_MAX]
     flags = _word_flags(text, required)
     flags |= answer_types(text, required >> TYPES_SHIFT) << TYPES_SHIFT | required << COMPUTED_SHIFT
-    return flags | _content_word_count(text) << WORDS_SHIFT if required & WORD_COUNT else flags
+    if required & WORD_COUNT:
+        flags |= _content_word_count(text) << WORDS_SHIFT | text_key(text) << KEY_SHIFT
+    return flags
+
+
+def text_key(text: str) -> int:
+    """Return a number from 1 on that is the same for texts with the same words; few others have the same one."""
+    return crc32(keyed_words(text).encode(errors="surrogatepass")) % _KEYS + 1
+
+
+def keyed_words(text: str) -> str:
+    """Return the words of the beginning of a text, case folded; the text when it has none."""
+    return " ".join(folded_words(text[:_KEYED_CHARS_MAX])) or text
 
 
 def _word_flags(text: str, required: int) -> int:

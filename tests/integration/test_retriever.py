@@ -22,6 +22,7 @@ from recollect.projections.embeddings.embedder import Embedder, NoEmbedder, Sent
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.read_models.history import History
 from recollect.projections.read_models.read_models import ReadModels
+from recollect.projections.text import text_flags
 
 Ask = Callable[..., RetrieveResult]
 
@@ -150,6 +151,22 @@ def test_what_comes_later_is_never_likelier_and_known_things_do_not_change_the_o
 def _fact(id: str, what: str) -> dict[str, Any]:
     payload = {"subject": "Ann", "predicate": f"likes {id}", "object": what}
     return {"type": "fact.stated", "id": id, "payload": payload}
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_what_a_speaker_says_again_is_shown_once_with_all_its_sources(
+    ask: Ask, log: SqliteLog, monkeypatch: pytest.MonkeyPatch, alike: bool
+) -> None:
+    if alike:
+        # As if all texts had the same key.
+        monkeypatch.setattr(text_flags, "crc32", lambda _: 7)
+    said = [("e20", "Bob", "The gate code? Ask REX, at noon!"), ("e21", "Bob", "the gate code:  ask rex at noon")]
+    said += [("e22", "Ann", "Is the gate code known to Rex?"), ("e23", "Bob", "the gate code: ask rex at nine")]
+    log.append("a", drafts([message(text, name=name, id=id, session_id="s4") for id, name, text in said]))
+    found = {item.id: item.source_events for item in ask("who knows the gate code of Rex?", gate=False).items}
+    assert {id: found.get(id) for id, _, _ in said} == {
+        "e20": None, "e21": ("e21", "e20"), "e22": ("e22",), "e23": ("e23",)
+    }  # fmt: skip
 
 
 def test_nothing_of_another_namespace_appears(ask: Ask, log: SqliteLog) -> None:

@@ -33,6 +33,7 @@ from recollect.projections.text.text_flags import (
     TIME,
     TYPES_SHIFT,
     WORD_COUNT,
+    WORDS_BITS,
     WORDS_MAX,
     WORDS_SHIFT,
     text_flags,
@@ -144,7 +145,7 @@ def feature_matrix(
     Parameters:
         spreads: the usual standard deviation of each of `NUMERIC_FEATURES` among the candidates of a query.
     """
-    flags = _text_flags(episodes, arrays, rows, _required_flags(query.intent))
+    flags = known_text_flags(episodes, arrays, rows, _required_flags(query.intent))
     columns = _numeric_columns(episodes, arrays, rows, query, signals) | _binary_columns(
         episodes, arrays, rows, flags, query, signals
     )
@@ -303,7 +304,7 @@ def _answered_question_similarity(
 ) -> Vector:
     """Return the similarity of the turn before each candidate if it is a question of the same session, else 0."""
     before = np.maximum(rows - 1, 0)
-    asks = (_text_flags(episodes, arrays, before, QUESTION) & QUESTION) > 0
+    asks = (known_text_flags(episodes, arrays, before, QUESTION) & QUESTION) > 0
     same = (arrays.sessions[before] == arrays.sessions[rows]) & (rows > 0)
     return np.where(asks & same, _zero_for_nan(similarities[before]), 0.0).astype(np.float32)
 
@@ -343,7 +344,7 @@ def _binary_columns(
 def _text_columns(episodes: EpisodeQueries, versions: Ints, flags: Ints, query: Query) -> dict[str, NDArray[Any]]:
     """Return those of `_binary_columns` that depend on the texts of the candidates."""
     intent = query.intent
-    columns: dict[str, NDArray[Any]] = {"length": (flags >> WORDS_SHIFT) / WORDS_MAX}
+    columns: dict[str, NDArray[Any]] = {"length": (flags >> WORDS_SHIFT & WORDS_BITS) / WORDS_MAX}
     for name, flag, is_asked in (
         ("is_question", QUESTION, True),
         ("time_when", TIME, intent.when),
@@ -388,7 +389,7 @@ def _required_flags(intent: QuestionIntent) -> int:
     )
 
 
-def _text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, required: int) -> Ints:
+def known_text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints, required: int) -> Ints:
     """Return the text flags of the episodes at `rows`, at least those of `required`; each is computed once."""
     cached = arrays.text_flags[rows]
     is_missing = ~cached >> COMPUTED_SHIFT & required > 0

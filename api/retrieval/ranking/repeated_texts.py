@@ -8,20 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from recollect.api.retrieval.ranking.candidates import Mask
+from recollect.api.retrieval.ranking.features import known_text_flags
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.projections.embeddings.token_codes import Vector
-from recollect.projections.queries.queried_episodes import EpisodeDetails
+from recollect.projections.queries.episode_queries import EpisodeQueries
 from recollect.projections.search_index.episode_arrays import Ints
-from recollect.projections.text.words import folded_words
+from recollect.projections.text.text_flags import KEY_SHIFT, WORD_COUNT, keyed_words
 
-#: Characters of a text that are compared.
-_CHARS_MAX = 2_000
-#: Characters at the beginning of a text, and words in them, by which most texts differ.
-_BEGINNING_CHARS = 100
-_BEGINNING_WORDS = 5
-#: Candidates that are read at once when the first ones were not enough: a statement costs as much as three candidates.
-_PAGE_EPISODES = 10
 #: Repetitions of one text that are named as its sources.
 _SOURCES_MAX = 50
 
@@ -54,61 +48,57 @@ def distinct_episodes(context: SearchContext, ranked: RankedEpisodes, count: int
 
     Letter case, punctuation and white space make no difference.
     """
-    texts = _Texts()
-    #: Time, version, id and candidate of the episodes with each text.
-    groups: dict[int, list[tuple[int, int, str, int]]] = {}
-    positions: list[int] = []
-    order: list[int] = ranked.order.tolist()
-    versions: list[int] = context.episodes.versions[ranked.candidates.rows[ranked.order]].tolist()
-    page = slice(0, count)
-    for position, (candidate, version) in enumerate(zip(order, versions, strict=True)):
-        if position == page.start:
-            context.snapshot.episodes.read_details(versions[page])
-            page = slice(page.stop, page.stop + _PAGE_EPISODES)
-        episode = context.snapshot.episodes.details(version)
-        first = texts.first_with(episode)
-        if first == version:
-            if len(positions) == count:
-                # A repetition after the last candidate would only add to its sources.
-                break
-            positions.append(position)
-        groups.setdefault(first, []).append((episode.occurred_at_us, version, episode.id, candidate))
-    newest_first = [sorted(group, reverse=True) for group in groups.values()]
+    rows = ranked.candidates.rows[ranked.order]
+    versions: list[int] = context.episodes.versions[rows].tolist()
+    texts = _Texts(context.snapshot.episodes)
+    #: The positions with each text, by the first of them.
+    groups: dict[int, list[int]] = {}
+    for position, (version, key) in enumerate(zip(versions, _keys(context, rows), strict=True)):
+        first = texts.first_with(key, position, version)
+        if first == position and len(groups) == count:
+            # A repetition after the last candidate would only add to its sources.
+            break
+        groups.setdefault(first, []).append(position)
+    occurred: list[int] = context.episodes.occurred_at_us[rows].tolist()
+    newest_first = [
+        sorted(group, key=lambda position: (occurred[position], versions[position]), reverse=True)
+        for group in groups.values()
+    ]
+    ids = context.snapshot.episodes.ids([versions[older] for group in newest_first for older in group[1:_SOURCES_MAX]])
     return DistinctEpisodes(
-        np.array(positions, np.int64),
-        np.array([group[0][3] for group in newest_first], np.int64),
-        [tuple(id for _, _, id, _ in group[1:_SOURCES_MAX]) for group in newest_first],
+        np.array([*groups], np.int64),
+        ranked.order[np.array([group[0] for group in newest_first], np.int64)],
+        [tuple(ids[versions[older]] for older in group[1:_SOURCES_MAX]) for group in newest_first],
     )
 
 
+def _keys(context: SearchContext, rows: Ints) -> list[int]:
+    """Return the key of the text of each episode."""
+    flags = known_text_flags(context.snapshot.episodes, context.episodes, rows, WORD_COUNT)
+    keys: list[int] = (flags >> KEY_SHIFT).tolist()
+    return keys
+
+
 class _Texts:
-    """The episodes of a ranking by what they say. Most texts differ in their first words, so few are read whole."""
+    """The candidates by what they say: those with the same key are compared."""
 
-    def __init__(self) -> None:
-        #: The first episode with each speaker and beginning.
-        self._by_beginning: dict[tuple[str, tuple[str, ...]], EpisodeDetails] = {}
-        #: The version of the first episode with each whole text, of the beginnings that several episodes have.
-        self._by_text: dict[tuple[str, str, str], int] = {}
+    def __init__(self, episodes: EpisodeQueries) -> None:
+        self._episodes = episodes
+        #: Position and version of the candidates with each key that differ.
+        self._by_key: dict[int, list[tuple[int, int]]] = {}
 
-    def first_with(self, episode: EpisodeDetails) -> int:
-        """Return the version of the first episode with the text and the speaker of `episode`: its own if it is new."""
-        first = self._by_beginning.setdefault((episode.speaker, _beginning(episode.text)), episode)
-        if first.version == episode.version:
-            return episode.version
-        self._by_text.setdefault(_key(first), first.version)
-        return self._by_text.setdefault(_key(episode), episode.version)
+    def first_with(self, key: int, position: int, version: int) -> int:
+        """Return the first position with the text and the speaker of a candidate: its own if they are new."""
+        differing = self._by_key.setdefault(key, [])
+        if differing:
+            said = self._said(version)
+            for first, other in differing:
+                if self._said(other) == said:
+                    return first
+        differing.append((position, version))
+        return position
 
-
-def _key(episode: EpisodeDetails) -> tuple[str, str, str]:
-    """Return what two episodes with the same text and speaker have in common."""
-    text = " ".join(folded_words(episode.text[:_CHARS_MAX])) or episode.text
-    return (episode.speaker, text, episode.caption or "")
-
-
-def _beginning(text: str) -> tuple[str, ...]:
-    """Return the first words of a text."""
-    words = folded_words(text[:_BEGINNING_CHARS])
-    # The last word may go on after the beginning.
-    if len(words) <= _BEGINNING_WORDS:
-        words = folded_words(text[:_CHARS_MAX])
-    return tuple(words[:_BEGINNING_WORDS])
+    def _said(self, version: int) -> tuple[str, str, str]:
+        """Return what two episodes with the same text and speaker have in common."""
+        episode = self._episodes.details(version)
+        return episode.speaker, keyed_words(episode.text), episode.caption or ""
