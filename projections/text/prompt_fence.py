@@ -77,11 +77,6 @@ def single_line(text: str) -> str:
     return disable_tags(line)
 
 
-def is_plain(text: str) -> bool:
-    """Return whether `text` has no sign that `single_line` removes or disables, except white space."""
-    return _UNSEEN.search(text) is None and not _has_opening_or_code(text)
-
-
 def disable_tags(text: str) -> str:
     """Return `text` with a sign that opens no tag in place of the first one of each imitation in any disguise."""
     if not _may_imitate(text):

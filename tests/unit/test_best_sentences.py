@@ -38,3 +38,16 @@ def test_texts_with_signs_of_tags_and_unseen_signs_are_shortened_to_safe_lines()
 def test_a_text_without_a_fitting_sentence_is_cut_between_words() -> None:
     assert best_sentences("One long sentence about many different things", None, set(), 5) == "One long"
     assert best_sentences("", None, {"cat"}, 5) == ""
+
+
+def test_words_in_any_script_and_case_are_found() -> None:
+    text = "Straße und Brücke. İstanbul is far. The KILN is hot. 窯は熱い。釉薬は青い。"
+    assert best_sentences(text, None, {"kiln"}, 8) == "The KILN is hot."
+    assert best_sentences(text, None, {"strasse"}, 9) == "Straße und Brücke."
+    assert best_sentences("Ein Ofen. Die Straße. Das Haus.", None, {"haus"}, 5) == "Das Haus."
+
+
+def test_texts_with_brackets_and_percents_are_shortened_as_they_are() -> None:
+    text = "Call f(x) & g[0] <b>now</b>. It costs 5% of 20. The rest is free."
+    assert best_sentences(text, None, {"costs"}, 11) == "It costs 5% of 20."
+    assert best_sentences(text, None, {"call"}, 18) == "Call f(x) & g[0] <b>now</b>."

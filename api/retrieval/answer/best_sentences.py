@@ -7,6 +7,7 @@ no text stays in memory: finding the sentences of a long answer takes two millis
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -14,7 +15,7 @@ from hashlib import blake2b
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.jobs.summarising.sentence_content import readable
-from recollect.projections.text.prompt_fence import is_plain, single_line
+from recollect.projections.text.prompt_fence import single_line
 from recollect.projections.text.sentences import sentence_bounds
 from recollect.projections.text.tokens import cut_at_word, estimate_tokens
 from recollect.projections.text.words import content_words
@@ -44,7 +45,7 @@ class _Outline:
     is_new: bytes
     #: Sentences that are more than a heading or an opener such as "Certainly!"; all when there are none.
     statements: Sequence[int]
-    #: Whether the sentences can be shown as they are.
+    #: Whether `single_line` changes nothing but white space.
     is_plain: bool
 
 
@@ -83,18 +84,33 @@ def _sentence(text: str, outline: _Outline, index: int) -> str:
 
 def _shared_words(text: str, outline: _Outline, words: Set[str]) -> list[int]:
     """Return the number of `words` that each sentence has."""
-    counts = [0] * len(outline.starts)
     if not outline.is_plain:
         # Unseen signs may be within a word.
-        return [len(words & content_words(_sentence(text, outline, index))) for index in range(len(counts))]
+        return [len(words & content_words(_sentence(text, outline, index))) for index in range(len(outline.starts))]
     folded = text.casefold()
     # Most sentences have none of the words, not even within others.
     present = {word for word in words if word in folded}
-    for index, (start, end) in enumerate(zip(outline.starts, outline.ends, strict=True)):
-        sentence = text[start:end].casefold()
-        if any(word in sentence for word in present):
-            counts[index] = len(present & content_words(sentence))
+    has_places = len(folded) == len(text)
+    counts = [0] * len(outline.starts)
+    for index in _sentences_with(folded, outline, present) if has_places else range(len(counts)):
+        counts[index] = len(present & content_words(text[outline.starts[index] : outline.ends[index]]))
     return counts
+
+
+def _sentences_with(folded: str, outline: _Outline, words: Set[str]) -> set[int]:
+    """Return the sentences in which one of `words` begins, even within another word."""
+    indexes: set[int] = set()
+    for word in words:
+        place = folded.find(word)
+        while place >= 0:
+            index = bisect_right(outline.ends, place)
+            if index == len(outline.ends):
+                break
+            is_within = place >= outline.starts[index]
+            if is_within:
+                indexes.add(index)
+            place = folded.find(word, outline.ends[index] if is_within else place + 1)
+    return indexes
 
 
 def _outline(text: str, short: str | None) -> _Outline:
@@ -111,7 +127,7 @@ def _outline(text: str, short: str | None) -> _Outline:
 def _new_outline(text: str, short: str) -> _Outline:
     """Return the outline of a text with a short form on one line."""
     bounds = [*sentence_bounds(text)] or [(0, 0)]
-    plain = is_plain(text)
+    plain = single_line(text) == " ".join(text.split())
     lines = [" ".join(text[start:end].split()) for start, end in bounds]
     sentences = lines if plain else [single_line(line) for line in lines]
     readables = [readable(sentence) for sentence in sentences]
