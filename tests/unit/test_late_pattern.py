@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import recollect
-from recollect.events.late_pattern import late_pattern
+from recollect.events import late_pattern as patterns
+from recollect.events.late_pattern import compile_patterns, late_pattern
 
 #: Patterns of strings that the imports of a server compile: what reads a table of its module.
 _AT_IMPORT_MAX = 20
@@ -44,11 +45,30 @@ def test_a_late_pattern_finds_what_a_compiled_one_does() -> None:
     assert found.re == compiled
 
 
-def test_a_late_pattern_that_is_wrong_raises_at_its_first_use() -> None:
+def test_a_late_pattern_that_is_wrong_raises_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Not among those that are compiled together.
+    monkeypatch.setattr(patterns, "_patterns", [])
     late = late_pattern("(")
     assert late.pattern == "("
     with pytest.raises(re.error):
         late.search("text")
+
+
+def test_patterns_are_compiled_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(patterns, "_patterns", [])
+    late = [late_pattern("a"), late_pattern("b")]
+
+    def compiled(pattern: str, flags: int) -> re.Pattern[str]:
+        made.append(pattern)
+        return real(pattern, flags)
+
+    real = re.compile
+    monkeypatch.setattr(patterns.re, "compile", compiled)
+    compile_patterns()
+    compile_patterns()
+    assert sorted(made) == ["a", "b"]
+    assert {it.pattern for it in late} == {"a", "b"}
 
 
 def test_a_late_pattern_has_the_attributes_of_a_pattern_and_no_others() -> None:

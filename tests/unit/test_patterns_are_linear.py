@@ -104,7 +104,8 @@ def patterns() -> dict[str, re.Pattern[str]]:
 
 def _within(value: Any) -> Iterator[re.Pattern[str]]:
     if isinstance(value, _LATE):
-        yield re.compile(value.pattern, value.flags)
+        late = cast("re.Pattern[str]", value)
+        yield re.compile(late.pattern, late.flags)
     elif isinstance(value, re.Pattern):
         pattern = cast("re.Pattern[Any]", value)
         if isinstance(pattern.pattern, str):
