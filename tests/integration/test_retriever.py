@@ -159,7 +159,7 @@ def test_what_a_speaker_says_again_is_shown_once_with_all_its_sources(
 ) -> None:
     if alike:
         # As if all texts had the same key.
-        monkeypatch.setattr(text_flags, "crc32", lambda _: 7)
+        monkeypatch.setattr(text_flags, "_KEYS", 1)
     said = [("e20", "Bob", "The gate code? Ask REX, at noon!"), ("e21", "Bob", "the gate code:  ask rex at noon")]
     said += [("e22", "Ann", "Is the gate code known to Rex?"), ("e23", "Bob", "the gate code: ask rex at nine")]
     log.append("a", drafts([message(text, name=name, id=id, session_id="s4") for id, name, text in said]))
