@@ -66,11 +66,14 @@ def _migrations_applied(connection: apsw.Connection, path: Path, newest: int) ->
     Raises:
         ForeignFile: another program's database. NewerFile: over `newest` migrations.
     """
-    application_id = connection.pragma("application_id")
-    if application_id != APPLICATION_ID:
-        if application_id or connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            raise ForeignFile(f"{path} is a database of another program; move it away, or name another data folder")
-        return 0
+    if connection.pragma("application_id") != APPLICATION_ID:
+        has_tables = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
+        # Again: another process may have made the log between the two statements.
+        application_id = connection.pragma("application_id")
+        if application_id != APPLICATION_ID:
+            if application_id or has_tables:
+                raise ForeignFile(f"{path} is a database of another program; move it away, or name another data folder")
+            return 0
     applied = connection.pragma("user_version")
     if applied > newest:
         raise NewerFile(f"{path} was written by a newer Recollect; install that version or a later one")

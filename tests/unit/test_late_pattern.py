@@ -32,6 +32,12 @@ print(len(compiled))
 """
 
 
+@pytest.fixture(autouse=True)
+def _no_patterns(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """The patterns of a test are not those of modules."""
+    monkeypatch.setattr(patterns, "_patterns", [])
+
+
 def test_a_late_pattern_finds_what_a_compiled_one_does() -> None:
     late, compiled = late_pattern(r"(?P<word>\w+)\s", re.IGNORECASE), re.compile(r"(?P<word>\w+)\s", re.IGNORECASE)
     for _ in range(2):
@@ -45,9 +51,7 @@ def test_a_late_pattern_finds_what_a_compiled_one_does() -> None:
     assert found.re == compiled
 
 
-def test_a_late_pattern_that_is_wrong_raises_at_its_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Not among those that are compiled together.
-    monkeypatch.setattr(patterns, "_patterns", [])
+def test_a_late_pattern_that_is_wrong_raises_at_its_first_use() -> None:
     late = late_pattern("(")
     assert late.pattern == "("
     with pytest.raises(re.error):
@@ -56,7 +60,6 @@ def test_a_late_pattern_that_is_wrong_raises_at_its_first_use(monkeypatch: pytes
 
 def test_patterns_are_compiled_together(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    monkeypatch.setattr(patterns, "_patterns", [])
     late = [late_pattern("a"), late_pattern("b")]
 
     def compiled(pattern: str, flags: int) -> re.Pattern[str]:
