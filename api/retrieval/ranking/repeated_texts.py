@@ -80,23 +80,23 @@ def _keys(context: SearchContext, rows: Ints) -> list[int]:
 
 
 class _Texts:
-    """The candidates by what they say: those with the same key are compared."""
+    """The candidates by what they say. Few have the same key, so few are read."""
 
     def __init__(self, episodes: EpisodeQueries) -> None:
         self._episodes = episodes
-        #: Position and version of the candidates with each key that differ.
-        self._by_key: dict[int, list[tuple[int, int]]] = {}
+        #: Position and version of the first candidate with each key.
+        self._by_key: dict[int, tuple[int, int]] = {}
+        #: The first position with each text, of the keys that several candidates have. Any number of texts may be made
+        #: with one key, so each is looked up and not compared with all.
+        self._by_text: dict[tuple[str, str, str], int] = {}
 
     def first_with(self, key: int, position: int, version: int) -> int:
         """Return the first position with the text and the speaker of a candidate: its own if they are new."""
-        differing = self._by_key.setdefault(key, [])
-        if differing:
-            said = self._said(version)
-            for first, other in differing:
-                if self._said(other) == said:
-                    return first
-        differing.append((position, version))
-        return position
+        first, first_version = self._by_key.setdefault(key, (position, version))
+        if first == position:
+            return position
+        self._by_text.setdefault(self._said(first_version), first)
+        return self._by_text.setdefault(self._said(version), position)
 
     def _said(self, version: int) -> tuple[str, str, str]:
         """Return what two episodes with the same text and speaker have in common."""
