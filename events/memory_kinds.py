@@ -7,15 +7,15 @@ under the list name: the statement and the filters of the list (`projections/que
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 #: The section of a composed context that holds the memory (`004`).
 Layer = Literal["episodic", "procedural", "conversational", "proactive"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryKind:
+class MemoryKind(Struct, frozen=True, kw_only=True):
     """A kind of memory with an id."""
 
     #: The kind of an item, such as ``fact``.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address
+
+from msgspec import Struct, field
 
 from recollect.api.access.audit_log import AuditEntry, AuditLog
 from recollect.api.access.callers import LOCAL_CALLER, Caller, Right
@@ -18,8 +19,7 @@ from recollect.events.limits import check_namespace
 _BEARER = "bearer "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class Arrival(Struct, frozen=True, kw_only=True):
     """What the access control knows of a request before it is admitted."""
 
     #: The `Authorization` header; None without one.
@@ -37,8 +37,7 @@ def new_local_secret() -> str:
     return secrets.token_urlsafe(32)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessControl:
+class AccessControl(Struct, frozen=True, kw_only=True):
     """The access control of one server.
 
     While no token was ever created, programs of this machine need none. With the first token, every request needs one.

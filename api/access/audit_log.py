@@ -12,12 +12,12 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from recollect.api.access.audit_key import audit_key
 from recollect.api.access.callers import LOCAL_CALLER
@@ -39,8 +39,7 @@ _TAIL_BYTES = 16 << 10
 _PROBLEMS_MAX = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditEntry:
+class AuditEntry(Struct, frozen=True, kw_only=True):
     """One request or command."""
 
     #: The id of the token; `local` without one, `-` when the request was refused before it was known.
@@ -152,8 +151,7 @@ class _LastLine(NamedTuple):
     is_whole: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditCheck:
+class AuditCheck(Struct, frozen=True, kw_only=True):
     """The result of `verify_audit`."""
 
     lines: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, cast, get_args
+
+from msgspec import Struct
 
 from recollect.events.errors import InvalidInput, NotFound, ScopeMissing
 from recollect.events.late_pattern import late_pattern
@@ -23,8 +24,7 @@ _PATTERN = late_pattern(r"[A-Za-z0-9._:@-]{1,200}\*?|\*")
 PATTERNS_MAX = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Right:
+class Right(Struct, frozen=True, kw_only=True):
     """The right that a route needs."""
 
     #: The scopes that the caller must have, all of them.
@@ -38,8 +38,7 @@ class Right:
     is_live: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class Caller(Struct, frozen=True, kw_only=True):
     """Who sends a request."""
 
     #: The id of the token; `local` without one.

@@ -14,12 +14,13 @@ import secrets
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.api.access.callers import Caller, Scope, check_patterns, check_scopes
 from recollect.events.envelope import now_us, rfc3339
@@ -43,8 +44,7 @@ _HOUR_US = 3_600_000_000
 _NAME_CHARS_MAX = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(Struct, frozen=True, kw_only=True):
     """A token, without its secret."""
 
     id: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import duckdb
 import orjson
+from msgspec import Struct
 from rich.console import Console
 from rich.table import Column, Table
 
@@ -27,8 +27,7 @@ TABLE_WIDTH = 120
 _COLUMN_WIDTH_MIN = 12
 
 
-@dataclass(frozen=True, slots=True)
-class QueryResult:
+class QueryResult(Struct, frozen=True):
     """The rows of a query and the names of its columns."""
 
     columns: tuple[str, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, Self, cast
+
+from msgspec import Struct
 
 from recollect.api.assembly.erasure_listeners import ErasureListeners, last_erasure_us
 from recollect.api.assembly.local_catch_up import LocalCatchUp
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from recollect.projections.embeddings.shared_vectors import SharedVectors
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryParts:
+class MemoryParts(Struct, frozen=True, kw_only=True):
     """The open parts of a data folder; see `open_parts`."""
 
     settings: Settings

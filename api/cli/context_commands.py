@@ -10,7 +10,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from subprocess import DEVNULL, Popen
@@ -19,6 +18,8 @@ from typing import Annotated, Any, BinaryIO, cast
 
 import orjson
 import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.api.cli.terminal import echo
 
@@ -190,8 +191,7 @@ def _within(seconds_max: float, work: Callable[[], str], at_timeout: Callable[[]
     os._exit(0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookInput:
+class HookInput(Struct, frozen=True, kw_only=True):
     """The input that a host gives its hook."""
 
     #: The user's message; empty at the start of a conversation.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from recollect.api.cli.follow_commands import KnowledgeOption, TypesOption
 from recollect.api.cli.session import open_cli_memory, record_command

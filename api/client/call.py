@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar, cast
 from urllib.parse import quote
 
 import orjson
+from msgspec import Struct
 from pydantic import BaseModel
 
 from recollect.events.errors import InvalidInput, RecollectError
@@ -25,8 +25,7 @@ _ROUTE_PART = 3
 _QUERY_CHARS_MAX = 8_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call(Generic[Result]):
+class Call(Struct, Generic[Result], frozen=True, kw_only=True):
     """One request, and the type of its result."""
 
     method: Literal["GET", "POST", "PATCH", "DELETE"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeVar, cast
 
 import httpx2
 import orjson
+from msgspec import Struct
 
 from recollect.api.client.call import Call
 from recollect.api.http_contract import CONTRACT, CONTRACT_HEADER, error_of
@@ -45,8 +45,7 @@ _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _OUTAGES = (ServerUnavailable, ContractMismatch, StorageError, TooManyRequests)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """The time limits of a client."""
 
     #: Seconds of a short call with all its attempts; and those in which any call is tried again.
@@ -57,8 +56,7 @@ class Limits:
     fails_open: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(Struct, frozen=True, kw_only=True):
     """A request to send."""
 
     call: Call[Any]
@@ -71,15 +69,13 @@ class Attempt:
         return httpx2.Timeout(left, connect=min(left, _CONNECT_SECONDS_MAX))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPause:
+class RetryPause(Struct, frozen=True, kw_only=True):
     """A time to wait."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpAnswer:
+class HttpAnswer(Struct, frozen=True, kw_only=True):
     """What a server answered."""
 
     status: int

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from recollect.events.envelope import parse_rfc3339
 from recollect.events.memory_kinds import MEMORY_KINDS
@@ -19,8 +20,7 @@ _LISTS = tuple(kind.list_name for kind in MEMORY_KINDS if kind.layer is not None
 _CURRENT = frozenset({"active", "stale"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportedRows:
+class ExportedRows(Struct, frozen=True, kw_only=True):
     """The memories of a namespace."""
 
     namespace: str

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from recollect.api.exporters.exported_rows import ExportedRows, Row, is_current, is_valid, speaker_of
 from recollect.api.exporters.markdown_text import escaped, escaped_key, one_line, reference, unescaped
@@ -51,8 +52,7 @@ FACTS_HEADING, PREFERENCES_HEADING, PROCEDURES_HEADING = "Facts", "Preferences",
 STEP_SIGN = " → "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewLine:
+class ViewLine(Struct, frozen=True, kw_only=True):
     """A line of a view."""
 
     #: The number of the line in its file, from 1.
@@ -72,8 +72,7 @@ class ViewLine:
     values: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewHeader:
+class ViewHeader(Struct, frozen=True, kw_only=True):
     """The comment at the beginning of a generated file."""
 
     namespace: str

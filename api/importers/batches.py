@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recollect.api.settings import PrivacySettings
 from recollect.events.backends.log import EventLog
@@ -15,8 +16,7 @@ from recollect.events.limits import BATCH_EVENTS_MAX, REQUEST_BYTES_MAX
 from recollect.events.progress import OnCount
 
 
-@dataclass(slots=True)
-class ImportResult:
+class ImportResult(Struct):
     """The numbers of new and duplicate events of an import."""
 
     #: Events that the import appended.

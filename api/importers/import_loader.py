@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from recollect.api.importers.imported_records import (
     ExactEvent,
@@ -41,8 +41,7 @@ _ERASED = "erased before"
 _TURNS_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadOptions:
+class LoadOptions(Struct, frozen=True, kw_only=True):
     """The options of an import."""
 
     #: The name of the format, a part of the ids.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, cast
 
 import orjson
+from msgspec import Struct, field
 
 from recollect.api.importers.import_preview import LINES_MAX, preview_line
 from recollect.events.counted_nouns import counted
@@ -23,8 +23,7 @@ IMPORTED_CONFIDENCE = 0.6
 _CONTROLS = late_pattern(r"[\x00-\x1f\x7f]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedConversation:
+class ImportedConversation(Struct, frozen=True, kw_only=True):
     """The conversation of a message; it becomes a session."""
 
     id: str
@@ -32,8 +31,7 @@ class ImportedConversation:
     started_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedEvent:
+class ImportedEvent(Struct, frozen=True, kw_only=True):
     """An event to import, without its id and its session."""
 
     #: Its name within the format, from which its id is made: the same item has the same key in every export.
@@ -48,8 +46,7 @@ class ImportedEvent:
     is_own_words: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportedEnding:
+class ImportedEnding(Struct, frozen=True, kw_only=True):
     """The end of a memory that an earlier import stated, such as a task that is ticked now.
 
     Of several records with one key, such as a task that a note has twice, one that is open counts.
@@ -66,8 +63,7 @@ class ImportedEnding:
     otherwise: ImportedEvent | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExactEvent:
+class ExactEvent(Struct, frozen=True, kw_only=True):
     """An event of an export of Recollect, with its own id and namespace."""
 
     namespace: str
@@ -75,8 +71,7 @@ class ExactEvent:
     where: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
+class Skipped(Struct, frozen=True, kw_only=True):
     """Items that hold nothing to remember."""
 
     #: The reason, which the report counts, such as `tool output`.
@@ -84,8 +79,7 @@ class Skipped:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(Struct, frozen=True, kw_only=True):
     """An item that could not be read."""
 
     where: str
@@ -95,8 +89,7 @@ class Failed:
 Record = ImportedEvent | ImportedEnding | ExactEvent | Skipped | Failed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True, kw_only=True):
     """The options of a reader."""
 
     #: The name of the user in the bot's own messages; None: the user has no name there.
@@ -239,8 +232,7 @@ def knowledge(
     return ImportedEvent(key=key, fields=fields, where=where)
 
 
-@dataclass(slots=True)
-class ImportReport:
+class ImportReport(Struct):
     """What an import did, or with `dry_run` would do."""
 
     format: str

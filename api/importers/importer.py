@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from types import ModuleType
+
+from msgspec import Struct
 
 from recollect.api.importers import formats
 from recollect.api.importers.imported_records import ReadOptions, Record
@@ -43,8 +44,7 @@ class Match(IntEnum):
     CERTAIN = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Importer:
+class Importer(Struct, frozen=True, kw_only=True):
     """An import format."""
 
     #: The name, a part of the ids of its events.

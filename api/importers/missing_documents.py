@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from recollect.api.importers.imported_records import short_hash
 from recollect.events.backends.log import EventLog
@@ -24,8 +24,7 @@ _PAGE_ROWS = 500
 _REMOVALS_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MissingDocument:
+class MissingDocument(Struct, frozen=True, kw_only=True):
     """A document that an earlier import made, and that has no file."""
 
     #: The path of the file that it had within its folder.

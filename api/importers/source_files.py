@@ -9,9 +9,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
+
+from msgspec import Struct
 
 from recollect.events.errors import InvalidInput
 
@@ -33,8 +34,7 @@ _ZIP = b"PK\x03\x04"
 _IGNORED = frozenset({"__MACOSX", ".git", ".DS_Store", "node_modules", ".venv"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceFiles:
+class SourceFiles(Struct, frozen=True, kw_only=True):
     """The files of a path, by their names relative to it with `/`."""
 
     path: Path

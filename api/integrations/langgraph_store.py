@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from recollect.api.integrations.store_items import (
     STORE_PREFIX,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import uuid_utils
+from msgspec import Struct
 
 from recollect.api.integrations.conversation_scope import running_scope
 from recollect.api.integrations.model_request import (
@@ -42,8 +42,7 @@ _SESSIONS_MAX = 4_096
 Event = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangeSettings:
+class ExchangeSettings(Struct, frozen=True, kw_only=True):
     """The settings of a wrapped client."""
 
     #: Whose memory it is; None: every request says so.
@@ -58,8 +57,7 @@ class ExchangeSettings:
     options: AppendOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelExchange:
+class ModelExchange(Struct, frozen=True, kw_only=True):
     """A request to a language model, and the part of the memory in it."""
 
     request: ModelRequest

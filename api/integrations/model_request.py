@@ -8,11 +8,11 @@ conversation up to it, so the same request, sent again after a failure, records 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, cast
 
 import orjson
+from msgspec import Struct
 
 #: Where the context goes: a system message before the last message of the user, which leaves all that precedes it to
 #: the provider's prompt cache; or the end of the first system message, for models that accept no other.
@@ -29,8 +29,7 @@ _ID_DIGITS = 32
 JsonObject = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestMessage:
+class RequestMessage(Struct, frozen=True, kw_only=True):
     """A message of a request."""
 
     #: Its place in the list of the request.
@@ -45,8 +44,7 @@ class RequestMessage:
     chain: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True, kw_only=True):
     """A request to a language model."""
 
     #: The parsed body.

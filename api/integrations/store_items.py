@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, cast
+
+from msgspec import Struct
 
 from recollect.events.errors import InvalidNamespace
 from recollect.events.late_pattern import late_pattern
@@ -32,8 +33,7 @@ _FIELD = "store_item"
 Labels = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredItem:
+class StoredItem(Struct, frozen=True, kw_only=True):
     """An item of a store."""
 
     labels: Labels

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import unquote
 
 import orjson
+from msgspec import Struct
 
 from recollect.api.mcp.recall_tool import recall
 from recollect.api.mcp.shown_memories import shown_memory
@@ -50,8 +50,7 @@ def profile(session: ToolSession) -> str:
     return str(session.retrieve(RetrieveRequest(query="", mode="passive", speaker=session.speaker))["context"])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPrompt:
+class MemoryPrompt(Struct, frozen=True, kw_only=True):
     """One prompt."""
 
     name: str

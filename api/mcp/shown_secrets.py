@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from recollect.api.mcp.tool_results import ToolAnswer
 from recollect.api.mcp.tool_session import ToolSession

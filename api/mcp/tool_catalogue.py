@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from recollect.api.access.callers import Scope
@@ -34,8 +34,7 @@ from recollect.events.field_problems import first_problem
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDefinition:
+class ToolDefinition(Struct, frozen=True, kw_only=True):
     """One tool."""
 
     name: str

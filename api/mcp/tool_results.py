@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 
@@ -153,8 +153,7 @@ class FetchResult(ToolResult):
     metadata: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolAnswer:
+class ToolAnswer(Struct, frozen=True, kw_only=True):
     """The answer to a call of a tool."""
 
     #: What a model reads.

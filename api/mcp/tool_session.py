@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
 
 from recollect.api.access.audit_log import AuditEntry, AuditLog
 from recollect.api.access.callers import Caller, Scope
@@ -34,8 +35,7 @@ AppendNote = Callable[[list[dict[str, Any]]], AppendedNote]
 RecordCall = Callable[[str, frozenset[Scope], ToolAnswer], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolSession:
+class ToolSession(Struct, frozen=True, kw_only=True):
     """What the tools of one client work on. The model names no namespace, so it reaches this one alone."""
 
     #: Returns the memory; a command opens it at the first call, so that it lists its tools at once.

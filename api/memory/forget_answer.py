@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.retrieval.contract.request import RetrieveRequest
+from recollect.api.retrieval.contract.result import RetrieveResult
 from recollect.api.retrieval.contract.result_json import ForgetCandidateJson, ForgottenJson
 from recollect.events.envelope import Appended, EventDraft, RecordedEvent
 from recollect.events.errors import RecollectError
@@ -39,6 +41,10 @@ class ForgetAnswer(NamedTuple):
     candidates: tuple[ForgetCandidateJson, ...] = ()
     #: Lines for the context, by which the assistant can confirm it. They have none of the forgotten values.
     notes: tuple[str, ...] = ()
+
+    def added_to(self, result: RetrieveResult) -> RetrieveResult:
+        """Return a result with what was asked."""
+        return replace(result, forgotten=self.forgotten, forget_candidates=self.candidates) if self.notes else result
 
 
 def forget_answer(

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self, Unpack, cast
@@ -436,9 +435,7 @@ class Recollect(
         query = screen_text(request.query, self.parts.settings.privacy.policies(namespace))
         request = request if query == request.query else request.model_copy(update={"query": query})
         turn = forget_answer(self.parts, namespace, request, exclude)
-        result = self.parts.retriever.retrieve(namespace, request, exclude=exclude, notes=turn.notes)
-        if turn.notes:
-            result = replace(result, forgotten=turn.forgotten, forget_candidates=turn.candidates)
+        result = turn.added_to(self.parts.retriever.retrieve(namespace, request, exclude=exclude, notes=turn.notes))
         self.parts.recall_echoes.add(namespace, request.session_id, result.items)
         if not request.no_store:
             self.parts.trace_store.add(namespace, request, result)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.operations.disk_usage import free_bytes
@@ -18,8 +19,7 @@ _BACKLOGS_MAX = 1_000
 _NO_SCAN = BacklogScan(behind=[], waiting=[], compared=0, is_complete=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BackgroundState:
+class BackgroundState(Struct, frozen=True, kw_only=True):
     """The state of the background work on a data folder."""
 
     #: The namespaces with work that is left.

@@ -10,10 +10,11 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from recollect.api.operations.disk_usage import free_bytes
 from recollect.api.settings import Settings
@@ -61,8 +62,7 @@ _AHEAD_SECONDS = 60
 _CREDENTIALS = late_pattern(r"(?<=://)[^\s/@]{0,400}@")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Struct, frozen=True, kw_only=True):
     """The result of one check."""
 
     name: str

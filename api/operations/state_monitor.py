@@ -10,8 +10,9 @@ import asyncio
 import logging
 import threading
 import time
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from recollect.api.assembly.memory_parts import MemoryParts
 from recollect.api.operations.background_state import BackgroundState, background_state
@@ -41,8 +42,7 @@ SLOW_SECONDS = 2.0
 _COUNT_SECONDS = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedState:
+class CheckedState(Struct, frozen=True, kw_only=True):
     """The result of the last check."""
 
     background: BackgroundState

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from itertools import combinations
 from typing import Any, cast
 
 import orjson
+from msgspec.structs import asdict
 
 from recollect.api.result_types import GraphEdge, Neighbourhood
 from recollect.events.envelope import rfc3339

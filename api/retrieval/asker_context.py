@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from recollect.api.retrieval.restricted_memories import hidden_memories
 from recollect.api.retrieval.search.search_context import SearchContext

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.knowledge_search import KnowledgeMatch

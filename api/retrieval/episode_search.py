@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.contract.request import Ranking
@@ -268,8 +268,7 @@ def _keyword_scores(context: SearchContext, excluded: Sequence[int] = ()) -> Key
     return keyword_scores(context.snapshot, context.index, query.words, excluded, german=query.german)
 
 
-@dataclass(frozen=True, slots=True)
-class _DatabaseSignals:
+class _DatabaseSignals(Struct, frozen=True):
     """The signals that SQLite computes for one query."""
 
     keywords: KeywordScores

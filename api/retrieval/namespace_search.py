@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from recollect.api.retrieval.chosen_messages import answers, chosen_messages, episode_items
 from recollect.api.retrieval.contract.request import Kind

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes

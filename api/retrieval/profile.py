@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.result_items import knowledge_item

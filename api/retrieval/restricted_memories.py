@@ -6,7 +6,8 @@ A message with `not_for`, and one that says "don't tell Ben", is left out with a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.late_pattern import late_pattern

@@ -29,9 +29,11 @@ import logging
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from typing import TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recollect.api.retrieval.answer.answer_guidance import answer_guidance
 from recollect.api.retrieval.answer.best_sentences import cut_long_text
@@ -89,8 +91,7 @@ _CATCH_UP_SHARE = 0.6
 _NO_CONVERSATION = ConversationState("asked", (), ())
 
 
-@dataclass(slots=True)
-class _Answer:
+class _Answer(Struct):
     """The results of the stages of one retrieval, so far."""
 
     #: Lines for the context about the turn itself.

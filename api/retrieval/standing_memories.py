@@ -7,8 +7,9 @@ memory does not help with it, and if it is a greeting, the open tasks and plans 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from recollect.api.retrieval.answer.prompt_context import CERTAIN_RULE_MIN
 from recollect.api.retrieval.contract.result import Item

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.search.search_context import SearchContext
@@ -36,8 +37,7 @@ _NEW_TOPIC = late_pattern(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationState:
+class ConversationState(Struct, frozen=True):
     """The state of a running conversation."""
 
     trigger: Trigger

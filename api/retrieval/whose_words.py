@@ -6,7 +6,7 @@ and every rule that is shown, names its speaker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.projections.projector.predicates import normalised
@@ -17,8 +17,7 @@ from recollect.projections.text.statement_lines import displayed_name
 _UNNAMED = "user"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speakers:
+class Speakers(Struct, frozen=True, kw_only=True):
     """The users who speak in a namespace, and the asker."""
 
     #: Whether more than one user with a name speaks.

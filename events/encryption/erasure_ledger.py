@@ -7,12 +7,12 @@ log that was restored from an older backup.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
 import orjson
 import uuid_utils
+from msgspec import Struct
 
 from recollect.events.encryption.key_store import KeyStore
 from recollect.events.envelope import now_us
@@ -21,8 +21,7 @@ from recollect.events.errors import ForeignFile
 Scope = Literal["namespace", "subject", "session", "message", "retention"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerErasure:
+class LedgerErasure(Struct, frozen=True, kw_only=True):
     """A requested erasure."""
 
     id: str

@@ -7,12 +7,12 @@ import binascii
 import importlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec import Struct
 
 from recollect.events.errors import InvalidInput, KeyMissing
 
@@ -36,8 +36,7 @@ class MasterKey(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyOptions:
+class KeyOptions(Struct, frozen=True, kw_only=True):
     """The operator's choices for encryption. It can be sent to another process."""
 
     #: Whether new events are encrypted: `auto` encrypts those of logs that began with encryption.

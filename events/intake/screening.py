@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
 
 import orjson
+from msgspec import Struct
 
 from recollect.events.catalogue import LABELLED_TYPES
 from recollect.events.envelope import EventDraft
@@ -31,8 +31,7 @@ _ESCAPED_SPACE = late_pattern(r"\\[nrtbf]")
 _TAGS = late_pattern(rf"<\s{{0,4}}private|<{TAG}", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretPolicies:
+class SecretPolicies(Struct, frozen=True, kw_only=True):
     """The policies of one namespace."""
 
     #: Of keys, cards, accounts and passwords.

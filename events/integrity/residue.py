@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
+from msgspec import Struct, field
 
 from recollect.events.envelope import RecordedEvent
 from recollect.events.errors import StorageError
@@ -38,8 +38,7 @@ _HASH_BITS = 16
 _MULTIPLIER = 0x9E3779B97F4A7C15
 
 
-@dataclass(slots=True)
-class ResidueSearch:
+class ResidueSearch(Struct):
     """The result of a search."""
 
     #: The windows that were found, by file.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recollect.events.backends.log import EventLog
 from recollect.events.catalogue import ERASURE_TYPES
@@ -16,8 +17,7 @@ PROBLEMS_MAX = 100
 _BATCH = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainProblem:
+class ChainProblem(Struct, frozen=True, kw_only=True):
     """A difference between the log and its hash chain."""
 
     #: The version at which it was detected.
@@ -25,8 +25,7 @@ class ChainProblem:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyResult:
+class VerifyResult(Struct, frozen=True, kw_only=True):
     """The result of verifying one namespace's chain."""
 
     namespace: str

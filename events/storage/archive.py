@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from recollect.events.chain import GENESIS, leaf_of, link
 from recollect.events.envelope import Head, RecordedEvent
@@ -65,8 +66,7 @@ _WRITE_SEGMENT = (
 _READ_EVENTS = "SELECT * FROM read_parquet(?) WHERE version >= ? AND version <= ? ORDER BY version"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class Segment(Struct, frozen=True, kw_only=True):
     """An entry of the manifest: one file of the archive."""
 
     #: The file's name in the namespace's folder.

@@ -7,9 +7,10 @@ than a share of the selected sentences, sentences are selected.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from recollect.events.envelope import EventDraft
 from recollect.jobs.conversation.llm_notes import observe_by_llm, reflect_by_llm, turns_of_request

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft, RecordedEvent
@@ -28,8 +29,7 @@ _LOOKS_MAX = 100_000
 _READ_MAX = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionLook:
+class RetentionLook(Struct, frozen=True, kw_only=True):
     """The result of a look at a namespace that found nothing to erase."""
 
     #: The head of the namespace.
@@ -38,8 +38,7 @@ class RetentionLook:
     due_us: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadMessages:
+class ReadMessages(Struct, frozen=True, kw_only=True):
     """Messages that the extraction of this process has read, and not recorded: they say next to nothing."""
 
     #: The version up to which messages were recorded as read.
@@ -71,8 +70,7 @@ def _default_screen(_: str, drafts: Sequence[EventDraft]) -> list[EventDraft]:
     return with_quarantine(screen_all(drafts, SecretPolicies()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobContext:
+class JobContext(Struct, frozen=True, kw_only=True):
     """The parts of the memory that jobs use: they read the read models and append events to the log."""
 
     log: EventLog

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
+
+from msgspec import Struct
 
 from recollect.events.backends.log import EventLog, each_page
 from recollect.events.encryption.erasure_ledger import LedgerErasure, pseudonym_of
@@ -26,8 +27,7 @@ from recollect.jobs.erasure.message_copies import Copies, read_copies
 _BATCH = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErasurePlan:
+class ErasurePlan(Struct, frozen=True, kw_only=True):
     """The events that an erasure erases."""
 
     #: The head of the namespace that was read.

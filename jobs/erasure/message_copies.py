@@ -8,7 +8,8 @@ they are erased with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recollect.events.backends.log import EventLog, each_page
 from recollect.events.encryption.payload_cipher import PayloadCipher
@@ -22,8 +23,7 @@ EPISODE_TYPES = frozenset(("message.added", "action.recorded", "observation.reco
 _REPEATS = "repeats "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copies:
+class Copies(Struct, frozen=True, kw_only=True):
     """The copies of messages in one namespace."""
 
     #: The id of the old message, by that of the updated one.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+
+from msgspec import Struct
 
 from recollect.events.backends.log import EventLog, each_page
 from recollect.events.encryption.erasure_ledger import LedgerErasure
@@ -28,8 +29,7 @@ _OWN = "files of the namespace"
 _SHARED = "files that namespaces share, and the log in SQLite"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
+class _Kept(Struct, frozen=True, kw_only=True):
     """The windows that were found in what stays."""
 
     #: In kept events of the namespace.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import chain
+
+from msgspec import Struct, field
 
 from recollect.events.backends.log import each_page
 from recollect.events.encryption.erasure_ledger import retention_criterion
@@ -61,8 +62,7 @@ def _rules(context: JobContext, namespace: str) -> list[RetentionRule]:
     return [rule for rule in context.settings.retention.retention if fnmatchcase(namespace, rule.namespace)]
 
 
-@dataclass(slots=True)
-class _Limits:
+class _Limits(Struct):
     """The limits of a namespace by type, and the times of recording of the events under them."""
 
     #: The shortest time to live, in microseconds.

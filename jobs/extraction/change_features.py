@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -137,35 +136,24 @@ def stems_of(text: str) -> frozenset[str]:
     return frozenset((stems | pairs) - _DAYS.keys())
 
 
-@dataclass(slots=True)
 class Read:
     """A text with what is compared of it."""
 
-    text: str
-    #: As `tokens` returns them.
-    words: list[str] = field(init=False)
-    stems: frozenset[str] = field(init=False)
-    amounts: list[Amount] = field(init=False)
-    #: The numbers, also those in words.
-    counts: set[str] = field(init=False)
-    days: set[int] = field(init=False)
-    months: set[int] = field(init=False)
-    #: Stems of words with a capital letter that do not begin the text.
-    names: frozenset[str] = field(init=False)
-    is_list: bool = field(init=False)
-    #: Whether it is about who speaks, or does not begin with what is owned.
-    is_of_speaker: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.words = tokens(self.text)
-        self.stems = stems_of(self.text)
-        self.amounts = amounts(self.text)
+    def __init__(self, text: str) -> None:
+        self.text = text
+        #: As `tokens` returns them.
+        self.words = tokens(text)
+        self.stems = stems_of(text)
+        self.amounts = amounts(text)
+        #: The numbers, also those in words.
         self.counts = {amount.number for amount in self.amounts} | _counts(self.words)
         self.days = {_DAYS[word] for word in self.words if word in _DAYS}
         self.months = {_MONTHS[word] for word in self.words if word in _MONTHS}
-        capitals = {word.casefold() for word in _CAPITAL.findall(self.text[:CHARS_MAX])}
+        capitals = {word.casefold() for word in _CAPITAL.findall(text[:CHARS_MAX])}
+        #: Stems of words with a capital letter that do not begin the text.
         self.names = stems_of(" ".join(capitals))
-        self.is_list = _LIST.search(self.text) is not None
+        self.is_list = _LIST.search(text) is not None
+        #: Whether it is about who speaks, or does not begin with what is owned.
         self.is_of_speaker = not self.words or self.words[0] in _FIRST or self.words[0] not in ("my", "our")
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from msgspec import Struct
 
 from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.rule_index import RuleIndex
@@ -66,8 +67,7 @@ _ENDED_BY_DEATH = ("lives in", "lives with", "works at", "works as", "studies at
 Item = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _EndingRule:
+class _EndingRule(Struct, frozen=True, kw_only=True):
     """A pattern of `[[ending]]` in `rules.toml`."""
 
     pattern: re.Pattern[str]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.late_pattern import late_pattern

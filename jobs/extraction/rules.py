@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction import vocabulary
@@ -100,8 +102,7 @@ Kind = Literal["fact", "preference"]
 _PLURALS = {"has": "have", "is": "are", "studies": "study"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """A compiled pattern and the statement that a match means."""
 
     kind: Kind
@@ -125,8 +126,7 @@ class Rule:
     length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleMatch:
+class RuleMatch(Struct, frozen=True, kw_only=True):
     """A match of a rule in a sentence."""
 
     rule: Rule

@@ -8,7 +8,6 @@ README has the figures.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from io import BytesIO
@@ -16,6 +15,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.clause_features import clause_features
@@ -65,8 +65,7 @@ class ReadClause(NamedTuple):
         return max(classes, key=classes.__getitem__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReaderWeights:
+class ReaderWeights(Struct, frozen=True, kw_only=True):
     """The weights of one model."""
 
     #: Shape (BUCKETS, columns), int8; a column times its scale is the weight.

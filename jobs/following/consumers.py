@@ -9,11 +9,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import Head, now_us
@@ -32,8 +34,7 @@ _PAUSE_SECONDS = 1.0
 _PAUSE_SECONDS_MAX = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consumer:
+class Consumer(Struct, frozen=True, kw_only=True):
     """Who handles the items of feeds in the background."""
 
     #: Of its cursors, such as `projection mood`.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
+
+class Cursor(Struct, frozen=True, kw_only=True):
     """The state of a follower in one namespace."""
 
     #: Version of an event; this event and all before it are handled.

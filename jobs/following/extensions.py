@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from recollect.events.errors import InvalidInput, short_text
 from recollect.events.late_pattern import late_pattern
@@ -30,8 +31,7 @@ Apply = Callable[[str, Sequence[Mapping[str, Any]]], None]
 Declared = TypeVar("Declared")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Projection:
+class Projection(Struct, frozen=True, kw_only=True):
     """A read model of another package; see `projection`."""
 
     name: str
@@ -75,8 +75,7 @@ class JobRun:
         self.appended += sum(not event.duplicate for event in recorded)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnJob:
+class OwnJob(Struct, frozen=True, kw_only=True):
     """A scheduled job of another package; see `job`."""
 
     name: str

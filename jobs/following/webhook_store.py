@@ -9,13 +9,14 @@ import base64
 import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from recollect.events.errors import ForeignFile, InvalidInput, NotFound
 from recollect.events.late_pattern import late_pattern
@@ -36,8 +37,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _WEBHOOKS_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Webhook:
+class Webhook(Struct, frozen=True, kw_only=True):
     """A program that gets the items of a feed over HTTP."""
 
     name: str

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.change_features import read_of, stems_of
@@ -71,8 +73,7 @@ _YEAR = late_pattern(r"(?:19|20)\d\d")
 SimilaritiesTo = Callable[[str, Sequence["SpokenMessage"]], Sequence[float] | None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpokenMessage:
+class SpokenMessage(Struct, frozen=True, kw_only=True, dict=True):
     """A message of the log, as it is compared with each request of another one."""
 
     id: str

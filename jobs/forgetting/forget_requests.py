@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from recollect.events.late_pattern import late_pattern
 from recollect.events.storage.bounded_cache import BoundedCache
@@ -63,8 +64,7 @@ _CERTAIN = 1e-4
 _cached_by_words: BoundedCache[str, tuple[float, float, float]] = BoundedCache(64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetRequest:
+class ForgetRequest(Struct, frozen=True, kw_only=True):
     """A sentence that asks to forget something."""
 
     text: str

@@ -8,8 +8,10 @@ earlier switch invalidated are restored. What the rules or users stated stays, a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from operator import itemgetter
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.events.backends.log import EventLog
 from recollect.events.envelope import EventDraft, RecordedEvent
@@ -34,8 +36,7 @@ _EVENTS_READ = 1_000
 _CHANGED_MIN, _TOUCHED_MIN = 0.6, 0.3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rereading:
+class Rereading(Struct, frozen=True, kw_only=True):
     """The difference of a new reading from the earlier ones; each statement has `kind` and `text`."""
 
     namespace: str
@@ -52,8 +53,7 @@ class Rereading:
     events: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
-class _Earlier:
+class _Earlier(Struct, kw_only=True):
     """A statement of an earlier reading by a language model."""
 
     id: str

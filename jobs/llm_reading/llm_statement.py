@@ -5,7 +5,7 @@ Plain lines work with every server and model: no tools, no schema. A line of ano
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from recollect.events.late_pattern import late_pattern
 from recollect.projections.projector.predicates import is_listed
@@ -36,8 +36,7 @@ _SMALL_WORDS = frozenset("in at to of on for with from about as by not up out no
 _PREDICATE_WORDS_MAX = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LlmStatement:
+class LlmStatement(Struct, frozen=True, kw_only=True):
     """A sentence that a language model reads in a line."""
 
     #: The number of the line, from 1.

@@ -9,10 +9,10 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import dramatiq
+from msgspec import Struct
 
 from recollect.events.envelope import Head, now_us
 from recollect.events.errors import short_text
@@ -37,8 +37,7 @@ _AWAY_MS = 10_000
 _LIVE, _NIGHTLY = 0, 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actors:
+class Actors(Struct, frozen=True, kw_only=True):
     """The actors on one broker. `project` and `embed` have their own queues; the others share the background queue."""
 
     #: Projects the new events of a namespace.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from recollect.events.backends.log import EventLog, each_head
 from recollect.events.envelope import Head, RecordedEvent
@@ -28,8 +29,7 @@ _TYPES_MAX = 2_000
 _WRITTEN_NAMESPACES = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backlog:
+class Backlog(Struct, frozen=True, kw_only=True):
     """The work that is left in a namespace, up to the head of its log.
 
     Times are those at which the oldest event without this work was recorded, in microseconds since 1970 UTC; None
@@ -60,8 +60,7 @@ class Backlog:
         return not (self.events or self.embeddings or self.messages)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BacklogScan:
+class BacklogScan(Struct, frozen=True, kw_only=True):
     """The backlogs of all namespaces, as far as they were compared."""
 
     #: Namespaces with events to project or episodes to embed.

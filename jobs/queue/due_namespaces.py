@@ -6,7 +6,8 @@ One page of heads and one of recorded states are compared at a time: 100,000 idl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recollect.events.envelope import Head
 from recollect.events.storage.namespace_folder import folder_name
@@ -22,8 +23,7 @@ _PAGE_HEADS = 1_000
 _SCAN_HEADS_MAX = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Struct, frozen=True, kw_only=True):
     """The next namespaces of a scheduled run."""
 
     #: The heads of the namespaces with work.

@@ -13,9 +13,10 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from recollect.events.envelope import Head
 from recollect.events.errors import RecollectError
@@ -52,8 +53,7 @@ class OpenJobParts(Protocol):
 OpenParts = Callable[[], OpenJobParts]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """The result of a scheduled job in one namespace."""
 
     head: Head

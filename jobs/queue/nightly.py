@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.events.backends.overlay_log import OverlayLog
 from recollect.events.envelope import EventDraft
@@ -40,8 +42,7 @@ STEPS: dict[str, Step] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
+class Compaction(Struct, frozen=True, kw_only=True):
     """The events that a compaction of one namespace appended, or would append, and the episodes before and after it."""
 
     namespace: str

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 import orjson
 import redis
+from msgspec.structs import asdict
 
 from recollect.jobs.following.cursor import Cursor
 from recollect.jobs.queue.run_store import (

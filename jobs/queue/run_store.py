@@ -6,8 +6,9 @@ import os
 import secrets
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from recollect.jobs.following.cursor import CursorStore
 
@@ -22,8 +23,7 @@ Role = Literal["worker", "scheduler"]
 ROLES: tuple[Role, ...] = ("worker", "scheduler")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Struct, frozen=True, kw_only=True):
     """A scheduled run of a job. Times are microseconds since 1970 UTC."""
 
     job: str
@@ -44,8 +44,7 @@ class Run:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(Struct, frozen=True, kw_only=True):
     """The state of a namespace in which a scheduled job had nothing left to do."""
 
     #: The name of the namespace's folder, since the store has no names of users.
@@ -62,8 +61,7 @@ class Finished:
         return (self.version, self.basis) == (version, basis) and (self.due_us is None or self.due_us > at_us)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadLetter:
+class DeadLetter(Struct, frozen=True, kw_only=True):
     """A message that failed at every attempt."""
 
     #: The id of the message.
@@ -78,8 +76,7 @@ class DeadLetter:
     error: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True, kw_only=True):
     """The latest heartbeat of a process."""
 
     #: Random; new for each start of a process and each role.

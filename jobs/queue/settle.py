@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from recollect.events.errors import InvalidInput, NotSettled, ProjectionFailed, StillBuilding
 from recollect.jobs.derivation.job_context import JobContext

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettleResult:
+
+class SettleResult(Struct, frozen=True, kw_only=True):
     """The state of a namespace after settling, with the work that is missing when its time was over."""
 
     namespace: str

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import astuple
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec.structs import astuple
 
 from recollect.events.envelope import now_us
 from recollect.events.errors import ForeignFile

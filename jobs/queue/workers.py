@@ -6,10 +6,10 @@ import logging
 import os
 import threading
 import time
-from dataclasses import replace
 from typing import Any
 
 import dramatiq
+from msgspec.structs import replace
 
 from recollect.events.envelope import now_us, rfc3339
 from recollect.events.errors import RecollectError, short_text

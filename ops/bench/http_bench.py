@@ -19,13 +19,13 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 import texts
 import uvicorn
 from fastapi import FastAPI, Request
+from msgspec import Struct
 from starlette.responses import Response
 from table import heading
 
@@ -47,8 +47,7 @@ _SERVE = "from recollect.api.cli.main import run; run()"
 _ENVIRONMENT = {"RECOLLECT_EMBEDDING_MODEL": "none", "RECOLLECT_REQUESTS_PER_MINUTE": "0"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """What answers the requests."""
 
     name: str
@@ -56,8 +55,7 @@ class Target:
     pid: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Load:
+class Load(Struct, frozen=True, kw_only=True):
     """Requests of one kind."""
 
     name: str

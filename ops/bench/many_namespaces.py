@@ -13,13 +13,14 @@ import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
 import texts
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from recollect.api.memory.recollect import Recollect
 from recollect.api.settings import load_settings
@@ -44,8 +45,7 @@ OWN_VECTORS = 20_000
 _NIGHTLY = ("compact", "repair")
 
 
-@dataclass(slots=True)
-class Template:
+class Template(Struct):
     """A namespace that was made as a server makes it, and what its copies are made of."""
 
     number: int

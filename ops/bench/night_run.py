@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import resource
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.settings import load_settings
@@ -14,8 +15,7 @@ from recollect.events.envelope import now_us
 from recollect.jobs.queue.workers import Workers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightRun:
+class NightRun(Struct, frozen=True, kw_only=True):
     """The result of a run."""
 
     #: From the first message to the end of the run.

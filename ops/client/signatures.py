@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 FOLDER = Path(__file__).parents[2] / "api" / "memory"
 
 
-@dataclass(slots=True)
-class Methods:
+class Methods(Struct):
     """The public methods of the classes in some files of `api/memory`."""
 
     methods: list[ast.FunctionDef] = field(default_factory=list[ast.FunctionDef])

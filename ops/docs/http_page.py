@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from schema_tables import entry, field_list
 from source_comments import field_comment
 
@@ -53,9 +53,9 @@ def answer() -> str:
     """Return the fields of a retrieval's answer, of its items and of `answer`."""
     return "\n\n".join(
         (
-            _dataclass_list(RetrieveResult, without=("stages_ms", "explain"), renamed={"aids": "answer"}),
-            f"Each of `items`:\n\n{_dataclass_list(Item, without=('authoritative', 'is_read_rule', 'utc_offset'))}",
-            f"`answer`:\n\n{_dataclass_list(AnswerGuidance)}",
+            _field_list(RetrieveResult, without=("stages_ms", "explain"), renamed={"aids": "answer"}),
+            f"Each of `items`:\n\n{_field_list(Item, without=('authoritative', 'is_read_rule', 'utc_offset'))}",
+            f"`answer`:\n\n{_field_list(AnswerGuidance)}",
         )
     )
 
@@ -114,11 +114,11 @@ def _body(description: dict[str, Any], route: dict[str, Any]) -> str:
     return f"body {', '.join(f'`{field}`' for field in fields)}"
 
 
-def _dataclass_list(owner: type, *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None) -> str:
+def _field_list(owner: type[Struct], *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None) -> str:
     entries: list[str] = []
-    for field in dataclasses.fields(owner):
-        if field.name not in without:
-            name = (renamed or {}).get(field.name, field.name)
+    for field in owner.__struct_fields__:
+        if field not in without:
+            name = (renamed or {}).get(field, field)
             # Inside, times are microseconds; the outside sees RFC 3339.
-            entries.append(entry(f"`{name.removesuffix('_us')}`", "", field_comment(owner, field.name)))
+            entries.append(entry(f"`{name.removesuffix('_us')}`", "", field_comment(owner, field)))
     return "\n".join(entries)

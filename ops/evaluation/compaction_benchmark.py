@@ -9,7 +9,6 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from typing import Any
 from evaluation.conversations import Conversation, read_conversation
 from evaluation.retrieval_benchmark import RetrievalBenchmark
 from evaluation.scores import ADVERSARIAL, render_table
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.events.envelope import microseconds
@@ -36,8 +37,7 @@ _TOKENS_PER_ITEM = 40
 _WORDS_MIN = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceScore:
+class EvidenceScore(Struct, frozen=True, kw_only=True):
     """The evidence in the context of one question at one budget."""
 
     #: The data set of the conversation.
@@ -52,8 +52,7 @@ class EvidenceScore:
     latency_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """The totals of the memory before or after a compaction."""
 
     #: As in `EvidenceScore`.
@@ -69,8 +68,7 @@ class Stage:
         return f"stored {self.name}: {'; '.join(totals)}"
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionReport:
+class CompactionReport(Struct, frozen=True):
     """The scores of all questions at all stages, and the totals of each stage."""
 
     scores: tuple[EvidenceScore, ...]

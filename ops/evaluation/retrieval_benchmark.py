@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +13,7 @@ from evaluation.conversations import Conversation, read_conversation
 from evaluation.crops import copy_vectors, crops
 from evaluation.scores import ADVERSARIAL, Report, Score, recall_at_10, score_question
 from evaluation.unanswerable_questions import GENERAL_QUESTIONS
+from msgspec.structs import replace
 
 from recollect.api.assembly.memory_parts import open_parts
 from recollect.api.retrieval.contract.request import Ranking, RetrieveRequest

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 TURN_CUTS = (5, 10, 20, 50)
 SESSION_CUTS = (1, 5, 10)
@@ -18,8 +19,7 @@ SESSION_CUTS = (1, 5, 10)
 ADVERSARIAL = "5"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class Score(Struct, frozen=True, kw_only=True):
     """The score of one question."""
 
     #: The data set of the conversation.
@@ -42,8 +42,7 @@ class Score:
     held_out: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """All scores of a run, as rows or as a table."""
 
     scores: tuple[Score, ...]

@@ -6,10 +6,10 @@ import random
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import httpx
+from msgspec import Struct, field
 from parts import Node
 
 #: Messages with something to extract, so that jobs append derived events.
@@ -29,8 +29,7 @@ _ANSWER_SECONDS_MAX = 30.0
 _ATTEMPTS_MAX = 40
 
 
-@dataclass(slots=True)
-class Promises:
+class Promises(Struct):
     """What the clients were told. Each client has its own, so that none needs a lock."""
 
     #: The version of each acknowledged event, by namespace and id.

@@ -8,11 +8,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import httpx
 import orjson
 from load import LoadClient, Promises
+from msgspec import Struct, field
 from parts import Cluster, Node, Part, cluster
 
 from recollect.events.backends.log import EventLog
@@ -30,8 +30,7 @@ _RECOVER_SECONDS_MAX = 120.0
 _SETTLE_SECONDS_MAX = 300.0
 
 
-@dataclass(slots=True)
-class Faults:
+class Faults(Struct):
     """What was done to the parts, and how long each took to be well again."""
 
     #: The last fault, as text.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from pathlib import Path
 from statistics import median
 
 import httpx
+from msgspec import Struct
 
 _MIB = 1 << 20
 _PROC = Path("/proc")
@@ -24,8 +24,7 @@ _GROWTH = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Struct, frozen=True, kw_only=True):
     """What was measured at one moment, in the order of the columns of the table."""
 
     minute: float
@@ -144,7 +143,7 @@ def growths(calm: Sequence[Sample]) -> list[str]:
 def table(samples: Sequence[Sample], rows: int = 10) -> str:
     """Return a table of `rows` samples at equal distances."""
     step = max(1, len(samples) // rows)
-    names = [it.name for it in fields(Sample)]
+    names = [*Sample.__struct_fields__]
     lines = [
         names,
         *(

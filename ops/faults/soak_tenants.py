@@ -9,13 +9,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import orjson
+from msgspec import Struct, field
 
 _DATA = Path(os.environ.get("RECOLLECT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 #: Events of users in a namespace, after which it is erased and a new one takes its place.
@@ -32,8 +32,7 @@ _TEXTS = 300
 _SAID = ("I live in Porto.", "My dog is called Rex.", "I love green tea.", "My sister Clara works as a pilot.")
 
 
-@dataclass(slots=True)
-class Said:
+class Said(Struct):
     """One acknowledged message."""
 
     #: Its version in the log.
@@ -57,8 +56,7 @@ class Clock:
         return self._start + timedelta(days=(time.monotonic() - self._began_at) / self._day_seconds)
 
 
-@dataclass(slots=True)
-class Ledger:
+class Ledger(Struct):
     """What happened in the whole run; `lock` is held for each change."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -16,13 +16,13 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 from fit_report import report_gate, report_ranking
 from gate_fit import fit_gate
 from model_fit import fit_model_gate, fit_model_weights
+from msgspec.structs import replace
 from other_language import in_other_language
 from ranking_fit import fit_weights, weights_in_use
 from toml_tables import Table, gate_tables, replace_tables, weight_tables

@@ -6,11 +6,11 @@ The first gives the probability that memory has an answer; the second the probab
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from training_samples import Sample, rows_best_first, sample_weights
 
@@ -26,8 +26,7 @@ _STEPS_MAX = 5_000
 _ITEMS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Logistic:
+class Logistic(Struct, frozen=True):
     """A logistic model: the logit is x @ weights + constant."""
 
     weights: Doubles
@@ -47,8 +46,7 @@ class Logistic:
         return 1 / (1 + np.exp(-self.logits(x)))
 
 
-@dataclass(frozen=True, slots=True)
-class GateModels:
+class GateModels(Struct, frozen=True):
     """The fitted models of the gate, and the answer's logit of each sample."""
 
     #: Answer model of short questions; its inputs are `relevance_gate.MEASURES`.

@@ -6,8 +6,8 @@ The collections are in English, and a model of many languages also has to rank w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from msgspec.structs import replace
 from training_samples import Sample
 
 from recollect.api.retrieval.ranking.features import FEATURES

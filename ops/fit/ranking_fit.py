@@ -7,11 +7,11 @@ difference, which is fitted too for the features in `_MIXED`. Every set and size
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from training_samples import LONG_CASE, Sample, sample_weights
 
 from recollect.api.retrieval.ranking.features import FEATURES, SEMANTIC
@@ -56,8 +56,7 @@ _STEPS_MAX = 150
 _MASKED_SCORE = -1e9
 
 
-@dataclass(frozen=True, slots=True)
-class RankingWeights:
+class RankingWeights(Struct, frozen=True):
     """The weight of each of `FEATURES`."""
 
     #: For short questions, shape (features,).

@@ -10,7 +10,6 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from case_book import read_case_book
 from general_prompts import GENERAL_PROMPTS
+from msgspec import Struct
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.ranking import relevance_gate
@@ -48,8 +48,7 @@ _SIZE_WEIGHTS: Mapping[str, float] = {WHOLE: 25.0, CASE: 12.0, LONG_CASE: 12.0}
 _OTHER_CASES_FACTOR = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One question asked to one conversation. Arrays have one row for each candidate."""
 
     #: The data set of the conversation.

@@ -9,11 +9,11 @@ import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
+from msgspec import Struct
 
 from recollect.api.access.callers import SCOPES
 from recollect.api.access.token_store import TokenStore
@@ -27,8 +27,7 @@ _SETTINGS = {
 _COMMAND = [sys.executable, "-c", "from recollect.api.cli.main import run; run()"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FuzzServer:
+class FuzzServer(Struct, frozen=True, kw_only=True):
     """A running server."""
 
     url: str

@@ -14,12 +14,12 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFile:
+
+class ModelFile(Struct, frozen=True, kw_only=True):
     """A GGUF file in parts, one part a wheel."""
 
     #: The name that `ops/llm` and the server use.

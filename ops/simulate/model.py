@@ -7,9 +7,10 @@ model does not have is listed in docs/explanation/simulation.md.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 DAY_SECONDS = 86_400
 _MS = 1_000
@@ -52,8 +53,7 @@ def replay_cpu_seconds(parts: Table, namespaces: float, events: float) -> float:
     return (namespaces * replay["cpu_ms_namespace"] + events * replay["cpu_ms_event"]) / _MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Struct, frozen=True, kw_only=True):
     """What a workload needs at its peak."""
 
     #: Cores by part; nights are spread over their hours, the other parts have the peak factor.

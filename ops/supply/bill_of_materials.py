@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from importlib.metadata import Distribution, PackageMetadata, PackageNotFoundError, distribution, distributions
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 ROOT = Path(__file__).parents[2]
 #: SPDX identifiers of licences that a service and its image may contain. LGPL and MPL bind the files of the package
@@ -47,8 +48,7 @@ _FITTED_TO_GIVEN = set(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
+class Component(Struct, frozen=True, kw_only=True):
     """A package or a file of weights."""
 
     name: str

@@ -7,12 +7,12 @@ and the vector of the whole text, in which the later sentence follows it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from adapters import VECTOR_LENGTH, AdaptedEncoder, tokenizer
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.statement_reader import DIMENSIONS
@@ -27,8 +27,7 @@ _SEED = 5
 _READ_AT_ONCE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """An earlier and a later sentence, and the class of what the later one does to it."""
 
     earlier: str
@@ -38,8 +37,7 @@ class Pair:
     layer: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Example:
+class _Example(Struct, frozen=True):
     """A pair with its tokens, and which of them are the earlier sentence's."""
 
     tokens: list[int]

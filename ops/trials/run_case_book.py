@@ -14,11 +14,12 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -54,8 +55,7 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recalled:
+class Recalled(Struct, frozen=True, kw_only=True):
     """What the memory answered to a question."""
 
     #: Lines of the context without its fence, headings and the line of the day.

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from recollect.events.errors import ForeignFile
 from recollect.events.storage.atomic_file import write_atomically
 from recollect.events.storage.database import storage_errors
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedModel:
+class RecordedModel(Struct, frozen=True):
     """An embedding model as the record names it."""
 
     #: A name on the model hub, or the path of a folder.
@@ -23,8 +22,7 @@ class RecordedModel:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRecord:
+class ModelRecord(Struct, frozen=True):
     """The embedding models of a data folder."""
 
     current: RecordedModel

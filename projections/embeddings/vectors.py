@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.events.errors import ErasedMeanwhile, ForeignFile, RecollectError
@@ -69,8 +69,7 @@ _COMPARED_PASSAGES_MAX = 2
 CurrentVectors = Callable[[], "Vectors"]
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingBacklog:
+class EmbeddingBacklog(Struct, frozen=True):
     """The episodes of a read model that have no vectors yet."""
 
     #: Episodes without vectors.

@@ -8,12 +8,13 @@ statements that remain: the caller writes their groups again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 import apsw
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from recollect.events.envelope import RecordedEvent
 from recollect.events.memory_kinds import TABLES_WITH_STATUS
@@ -62,8 +63,7 @@ _SET_SOURCE = "UPDATE episode_sources SET status = ? WHERE id = ? AND status = ?
 _Values = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowChange:
+class RowChange(Struct, frozen=True, kw_only=True):
     """A row that an edit added, changed or removed."""
 
     table: str
@@ -79,8 +79,7 @@ class RowChange:
         return RowChange(table=self.table, key=self.key, before=self.after, after=self.before)
 
 
-@dataclass(slots=True, kw_only=True)
-class Restored:
+class Restored(Struct, kw_only=True):
     """What the caller of an undo has to write again."""
 
     #: The groups of facts and preferences about which something else was stated since.
@@ -122,7 +121,7 @@ class EditChanges:
         changes = sorted(self._changes(changeset), key=lambda change: (change.table, orjson.dumps(change.key)))
         statements = [change for change in changes if change.table == "fact_statements"]
         states = {group: self._states(group, statements) for group in sorted(set(map(self._group, statements)))}
-        packed = [orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode() for value in (states, changes)]
+        packed = [orjson.dumps(value, asdict, orjson.OPT_SORT_KEYS).decode() for value in (states, changes)]
         self._connection.execute(_ADD, (event.id, event.version, forgets, *packed))
 
     def restore(self, event: RecordedEvent, edit_id: str, *, again: bool) -> Restored:

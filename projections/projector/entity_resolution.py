@@ -7,11 +7,11 @@ mentions keep the entity of the name that was used; queries read groups of entit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import apsw
 import orjson
+from msgspec import Struct, field
 
 from recollect.projections.text.entity_roles import RoleName, role_name, role_of
 
@@ -58,8 +58,7 @@ AND (voice = '' OR source_id NOT IN (SELECT id FROM entities WHERE spoken_count 
 """
 
 
-@dataclass(slots=True, kw_only=True)
-class _Entity:
+class _Entity(Struct, kw_only=True):
     """An entity while it is resolved."""
 
     id: int

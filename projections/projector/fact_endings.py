@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import apsw
 import orjson
+from msgspec import Struct
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.events.late_pattern import late_pattern
@@ -69,8 +69,7 @@ class FactOfSubject(NamedTuple):
     conflict_key: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """An ending of facts of one subject."""
 
     id: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
 import apsw
 import orjson
+from msgspec import Struct
 
 from recollect.events.envelope import DAY_US, RecordedEvent, parse_rfc3339
 from recollect.projections.projector.stated_fact import StatedMemory, combined_confidence, group_of
@@ -37,8 +37,7 @@ _COMMON_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowTable:
+class RowTable(Struct, frozen=True, kw_only=True):
     """A table of memories whose rows follow timelines."""
 
     name: str
@@ -119,8 +118,7 @@ WHERE id = :id
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactRow:
+class FactRow(Struct, frozen=True, kw_only=True):
     """A row of `facts` or `preferences`; of a preference, `confidence` is its strength."""
 
     key: int
@@ -146,7 +144,7 @@ class FactRow:
         return group_of(self.topic, self.value, self.conflict_key)
 
 
-_COLUMNS = tuple(field.name for field in fields(FactRow))
+_COLUMNS = FactRow.__struct_fields__
 _DECAY = "UPDATE {table} SET {confidence} = ?, updated_at_us = ? WHERE id = ?"
 _SELECT = (
     "SELECT key, id, {confidence} AS confidence, source_type, status, superseded_by, {conflict_key} AS conflict_key, "

@@ -9,8 +9,9 @@ readings, so that it holds together with what the rules read; what a person stat
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 #: state: the value holds. past: the value held before the statement. correct: the value holds, and what was said before
 #: is wrong. end: the value no longer holds. retract: the value never held.
@@ -52,8 +53,7 @@ class DatedStatement(NamedTuple):
         return self.id.startswith(_LLM_PREFIX)
 
 
-@dataclass(slots=True, kw_only=True)
-class ValidSpan:
+class ValidSpan(Struct, kw_only=True):
     """A time for which one value held: one row of the table `facts`."""
 
     value: str
@@ -65,7 +65,7 @@ class ValidSpan:
     status: str = "active"
     end_us: int | None = None
     #: The span, or the id of the fact, that replaces it.
-    replaced_by: ValidSpan | str | None = field(default=None, repr=False)
+    replaced_by: ValidSpan | str | None = None
 
     def extend(self, statement: DatedStatement) -> None:
         """Add another statement of the same value."""

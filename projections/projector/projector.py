@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.events.backends.log import EventLog
 from recollect.events.chain import link
@@ -44,8 +45,7 @@ BATCH_EVENTS = 2_000
 ATTEMPTS_MAX = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parked:
+class Parked(Struct, frozen=True, kw_only=True):
     """A namespace whose projection stopped at an event that cannot be applied; a replay tries again."""
 
     namespace: str

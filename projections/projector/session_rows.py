@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any
+
+from msgspec import Struct
 
 SAVE_SESSION = """
 INSERT OR REPLACE INTO sessions (
@@ -21,8 +22,7 @@ FROM sessions WHERE id = ?
 """
 
 
-@dataclass(slots=True, kw_only=True)
-class SessionRow:
+class SessionRow(Struct, kw_only=True):
     """A row of the table `sessions` while a batch changes it; every field has the name of its column."""
 
     id: str
@@ -45,7 +45,7 @@ class SessionRow:
     utc_offset: int | None
 
 
-_SESSION_COLUMNS = tuple(field.name for field in fields(SessionRow))
+_SESSION_COLUMNS = SessionRow.__struct_fields__
 
 
 def session_of(row: tuple[Any, ...]) -> SessionRow:

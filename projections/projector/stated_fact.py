@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.predicates import canonical, counted_noun, has_one_value, kind_of, normalised
@@ -15,8 +16,7 @@ from recollect.projections.schema.time_to_live import TTL_DAYS
 _VOICE = "\x1e"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatedMemory:
+class StatedMemory(Struct, frozen=True, kw_only=True):
     """A fact or a preference of an event, before it is merged into its table."""
 
     id: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
 import orjson
+from msgspec import Struct
 
 from recollect.events.envelope import RecordedEvent, parse_rfc3339
 from recollect.projections.projector.deferred_updates import DeferredUpdates
@@ -105,8 +105,7 @@ class _EntityCounts:
         self.spoken = 0
 
 
-@dataclass(slots=True)
-class _Description:
+class _Description(Struct):
     """The description of an entity in a batch."""
 
     #: None: the batch does not change the text.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import apsw
 import orjson
+from msgspec import Struct
 
 from recollect.projections.queries.page_queries import PREFERENCE_SUBJECT
 from recollect.projections.queries.records import fetch_records
@@ -32,8 +32,7 @@ SELECT 'preferences', id, 'preference', coalesce(nullif({PREFERENCE_SUBJECT}, ''
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _Row(Struct, frozen=True, kw_only=True):
     """A row of `knowledge_changes`."""
 
     version: int
@@ -51,8 +50,7 @@ class _Row:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Memory:
+class _Memory(Struct, frozen=True, kw_only=True):
     """A fact or a preference as it is now."""
 
     list: str
@@ -71,8 +69,7 @@ class _Memory:
         return self.value if self.status in _SHOWN else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnowledgeChange:
+class KnowledgeChange(Struct, frozen=True, kw_only=True):
     """What an event changed about one fact or preference."""
 
     #: Version of the event.

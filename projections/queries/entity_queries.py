@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.projections.queries.page_queries import READABLE_ENTITY
@@ -163,8 +163,7 @@ UNION ALL SELECT target FROM document_relations WHERE target = ?2 COLLATE NOCASE
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class Edge(Struct, frozen=True, kw_only=True):
     """An edge of a neighbourhood: a relationship of two entities, or a relation of a document."""
 
     #: Name of an entity or id of a document.

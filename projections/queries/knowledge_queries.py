@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import apsw
+from msgspec import Struct
 
 from recollect.projections.queries.knowledge_items import Derived, DerivedItem, ItemKey, KnowledgeItem, derived_items
 from recollect.projections.queries.later_statements import LaterStatement, later_statements
@@ -73,8 +73,7 @@ WHERE status = 'active' AND pinned = 0 ORDER BY relationships.id
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveMemory:
+class ActiveMemory(Struct, frozen=True, kw_only=True):
     """An active fact, preference, procedure or relationship that is neither pinned nor a correction by a user."""
 
     kind: str
@@ -97,8 +96,7 @@ class ActiveMemory:
     ttl_days: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriorStatement:
+class PriorStatement(Struct, frozen=True, kw_only=True):
     """A fact or a preference with the speaker and session of the message that stated it."""
 
     session_id: str | None

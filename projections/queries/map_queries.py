@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import apsw
+from msgspec import Struct
 
 from recollect.projections.queries.page_queries import LISTS, REVIEW
 from recollect.projections.queries.records import fetch_records, fetch_tuples, fetch_value
@@ -67,8 +67,7 @@ SELECT (occurred_at_us - ?1) / ?2, tier, count(*) FROM episodes WHERE status <> 
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapEntity:
+class MapEntity(Struct, frozen=True, kw_only=True):
     """An entity of the map."""
 
     #: Of its group: the entities that are one by different names.
@@ -82,8 +81,7 @@ class MapEntity:
     relationship_count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapRelationship:
+class MapRelationship(Struct, frozen=True, kw_only=True):
     """A relationship of the map, between two groups of entities."""
 
     id: str
@@ -95,8 +93,7 @@ class MapRelationship:
     weight: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapFact:
+class MapFact(Struct, frozen=True, kw_only=True):
     """A fact of the map."""
 
     id: str
@@ -109,8 +106,7 @@ class MapFact:
     valid_until_us: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MapDocument:
+class MapDocument(Struct, frozen=True, kw_only=True):
     """A document of the map."""
 
     id: str

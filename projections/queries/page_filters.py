@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from recollect.events.catalogue import (
     EntityType,
@@ -21,8 +22,7 @@ from recollect.events.memory_kinds import KINDS_WITH_COLUMNS, Layer
 FilterKind = Literal["text", "name", "time", "flag", "metadata"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class Filter(Struct, frozen=True, kw_only=True):
     """A filter of a list."""
 
     #: What it selects, for the documentation.

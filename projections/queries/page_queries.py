@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import apsw
+from msgspec import Struct
 
 from recollect.events.memory_kinds import KINDS_WITH_COLUMNS, MEMORY_KINDS, TABLES_WITH_STATUS
 from recollect.projections.queries.day_zone import DayZone
@@ -100,8 +100,7 @@ class Selection(NamedTuple):
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageStatement:
+class PageStatement(Struct, frozen=True, kw_only=True):
     """The parts of the statement that reads one list."""
 
     columns: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
 import orjson
+from msgspec import Struct
 
 # Documents that were reviewed are shown, as they are or in the form without instructions.
 _DOCUMENTS = "SELECT memory_id FROM quarantine WHERE kind = 'document' AND status = 'waiting'"
@@ -17,8 +17,7 @@ WHERE version > ?1 AND (status = ?2 OR ?2 IS NULL) ORDER BY version, memory_id L
 _FIND = "SELECT memory_id, kind, reasons, status, version, at_us FROM quarantine WHERE memory_id = ?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuarantineRow:
+class QuarantineRow(Struct, frozen=True, kw_only=True):
     """A memory in quarantine."""
 
     memory_id: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from recollect.events.local_time import fixed_zone, local_time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeRow:
+class EpisodeRow(Struct, frozen=True, kw_only=True):
     """An episode as the input of summaries."""
 
     version: int
@@ -49,8 +49,7 @@ class NamedDate(NamedTuple):
     probability: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryRow:
+class SummaryRow(Struct, frozen=True, kw_only=True):
     """A summary: an episode of the tier compressed or distilled."""
 
     version: int
@@ -94,8 +93,7 @@ class SpokenText(NamedTuple):
         return f"{self.speaker}: {self.text}{caption}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeToEmbed:
+class EpisodeToEmbed(Struct, frozen=True, kw_only=True):
     """An episode as the input of an embedding model."""
 
     version: int
@@ -115,8 +113,7 @@ class SpokenAfter(NamedTuple):
     previous: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TierTotals:
+class TierTotals(Struct, frozen=True, kw_only=True):
     """Number and size of the episodes of one tier."""
 
     episodes: int

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import apsw
 import orjson
+from msgspec import Struct
 
 from recollect.events.memory_kinds import TABLES_WITH_STATUS
 from recollect.projections.queries.records import fetch_tuples, fetch_values
@@ -42,8 +42,7 @@ WHERE group_id IN (SELECT value FROM json_each(?1)) AND version NOT IN (SELECT v
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restriction:
+class Restriction(Struct, frozen=True, kw_only=True):
     """The people who must not be shown a message."""
 
     id: str
@@ -53,8 +52,7 @@ class Restriction:
     session_id: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HiddenMemories:
+class HiddenMemories(Struct, frozen=True, kw_only=True):
     """The memories that the asker must not be shown."""
 
     #: Ids of messages, summaries, facts and other memories.

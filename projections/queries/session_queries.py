@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 import apsw
+from msgspec import Struct
 
 from recollect.projections.queries.day_zone import DayZone
 from recollect.projections.queries.records import fetch_records, fetch_tuples, fetch_value, fetch_values
@@ -51,8 +51,7 @@ LIMIT ?
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationRow:
+class ObservationRow(Struct, frozen=True, kw_only=True):
     """One line about a running conversation."""
 
     #: Id of the event that recorded it.
@@ -60,8 +59,7 @@ class ObservationRow:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlierTurn:
+class EarlierTurn(Struct, frozen=True, kw_only=True):
     """A message before those that are read."""
 
     id: str
@@ -72,8 +70,7 @@ class EarlierTurn:
     sent_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecentSession:
+class RecentSession(Struct, frozen=True, kw_only=True):
     """A session with its newest event."""
 
     id: str

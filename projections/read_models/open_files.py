@@ -6,8 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
+
+from msgspec import Struct, field
 
 
 class _Closable(Protocol):
@@ -17,8 +18,7 @@ class _Closable(Protocol):
 File = TypeVar("File", bound=_Closable)
 
 
-@dataclass(slots=True)
-class _Entry(Generic[File]):
+class _Entry(Struct, Generic[File]):
     """An open file and its users."""
 
     file: File

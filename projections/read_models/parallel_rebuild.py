@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from recollect.events.envelope import Head
 from recollect.events.errors import RecollectError
@@ -22,8 +23,7 @@ _REPORT_SECONDS = 0.2
 RebuildMode = Literal["replay", "park", "check"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RebuildResult:
+class RebuildResult(Struct, frozen=True, kw_only=True):
     """The result of rebuilding one namespace."""
 
     namespace: str

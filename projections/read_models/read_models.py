@@ -6,9 +6,10 @@ import logging
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from pathlib import Path
+
+from msgspec import Struct
 
 from recollect.events.backends.answer_deadline import answers_by
 from recollect.events.backends.log import EventLog
@@ -38,8 +39,7 @@ FAR_BEHIND_EVENTS = 20_000
 _PAUSE_EVENTS = 500
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectionProgress:
+class ProjectionProgress(Struct, frozen=True, kw_only=True):
     """The progress of a read model along the log."""
 
     namespace: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import apsw
+from msgspec import Struct
 
 from recollect.events.backends.log import EventLog
 from recollect.events.errors import ProjectionFailed
@@ -24,8 +24,7 @@ from recollect.projections.schema.content_hash import content_hash
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayCheck:
+class ReplayCheck(Struct, frozen=True, kw_only=True):
     """The comparison of a live read model with a replay of the same version."""
 
     namespace: str

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from recollect.projections.schema.content_hash import hashed_tables
 
@@ -22,8 +22,7 @@ _OF_THE_CODE = frozenset({"read_model"})
 _ROWS_MAX = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowDifference:
+class RowDifference(Struct, frozen=True, kw_only=True):
     """A row that only one side has, or that differs."""
 
     table: str

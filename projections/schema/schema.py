@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import apsw
+from msgspec import Struct
 
 from recollect.events.chain import GENESIS
 from recollect.events.storage.private_files import open_private
@@ -31,8 +31,7 @@ INSERT INTO read_model (
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadModelState:
+class ReadModelState(Struct, frozen=True, kw_only=True):
     """The single row of the table `read_model`: the read model's identity and its checkpoint."""
 
     #: The `SCHEMA_VERSION` that built the file.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from recollect.projections.projector.predicates import normalised
@@ -28,8 +29,7 @@ NO_ZONE = 9_999
 ROLES = {"user": 1, "assistant": 2}
 
 
-@dataclass(frozen=True, kw_only=True)
-class EpisodeArrays:
+class EpisodeArrays(Struct, frozen=True, kw_only=True, dict=True):
     """The active episodes of a read model up to a version. Each array of numbers has the shape (episodes,)."""
 
     #: Version of each episode, ascending.
@@ -66,8 +66,8 @@ class EpisodeArrays:
     #: `removal` of the read model when the arrays were read; a later removal makes them invalid.
     last_removal_version: int
     #: The memory of the arrays above, and that of `row_by_version`: later episodes are appended there.
-    columns: GrowingArrays = field(default_factory=GrowingArrays, repr=False)
-    version_rows: GrowingArrays = field(default_factory=GrowingArrays, repr=False)
+    columns: GrowingArrays = field(default_factory=GrowingArrays)
+    version_rows: GrowingArrays = field(default_factory=GrowingArrays)
 
     def __len__(self) -> int:
         return len(self.versions)

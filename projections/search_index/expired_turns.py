@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recollect.events.storage.bounded_cache import BoundedCache
 from recollect.projections.queries.queried_episodes import EpisodeRow
@@ -23,8 +24,7 @@ _CHARS_MAX = 400_000
 _TURN_BYTES = 3_000
 
 
-@dataclass(slots=True)
-class ExpiredTurn:
+class ExpiredTurn(Struct):
     """A turn that has expired, and what a search needs of its text."""
 
     row: EpisodeRow

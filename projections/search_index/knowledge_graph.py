@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from recollect.projections.queries.entity_queries import DocumentRelation, NamedEntity
 from recollect.projections.queries.knowledge_items import KnowledgeItem
@@ -50,8 +51,7 @@ class NodeName(NamedTuple):
     stems: frozenset[str]
 
 
-@dataclass(frozen=True, eq=False)
-class KnowledgeGraph:
+class KnowledgeGraph(Struct, frozen=True, eq=False):
     """Nodes, their edges in both directions, and the rows of the knowledge index about them."""
 
     #: Strongest first.

@@ -10,12 +10,13 @@ import math
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from recollect.events.late_pattern import late_pattern
@@ -58,8 +59,7 @@ class IndexedItem(NamedTuple):
     object_words: Sequence[str]
 
 
-@dataclass(frozen=True, eq=False)
-class KnowledgeIndex:
+class KnowledgeIndex(Struct, frozen=True, eq=False, dict=True, weakref=True):
     """The valid knowledge of a read model at one version."""
 
     #: The items with the rows of the read model that they were read from.

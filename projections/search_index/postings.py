@@ -10,10 +10,10 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from recollect.events.storage.bounded_cache import BoundedCache
@@ -30,8 +30,7 @@ TAIL_EVENTS_MAX = 500
 TAIL_CHARS_MAX = 500_000
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
+class Posting(Struct, frozen=True):
     """The posting list of a stem: the episodes that contain it, one entry each."""
 
     #: Versions of the episodes, ascending.
@@ -41,7 +40,7 @@ class Posting:
     #: Occurrences in the episode and the episode before it, 255 at most.
     window: NDArray[np.uint8]
     #: The memory of the arrays: later episodes are appended there.
-    columns: GrowingArrays = field(default_factory=GrowingArrays, compare=False, repr=False)
+    columns: GrowingArrays = field(default_factory=GrowingArrays)
 
 
 class PostingLists(Protocol):

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+
+from msgspec import Struct
 
 from recollect.projections.text.calendar_ranges import (
     HOLIDAYS,
@@ -31,8 +32,7 @@ from recollect.projections.text.date_words import DateWords
 _LEAP_YEARS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """An expression that may be a date, before it is read."""
 
     #: The match of its pattern in folded text.

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, cached_property
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from recollect.events.late_pattern import late_pattern
 from recollect.projections.text import date_meanings as meanings
@@ -46,8 +47,7 @@ _CYRILLIC = late_pattern("[а-яА-Я]")
 _ALONE = ".alone"
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(Struct, frozen=True, dict=True):
     """A pattern of dates."""
 
     #: What its dates are, such as `weekday`; an input of the reading.

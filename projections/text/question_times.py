@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.calendar_ranges import SEASONS
@@ -131,8 +132,7 @@ class DateRange(NamedTuple):
     position: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionTimes:
+class QuestionTimes(Struct, frozen=True, kw_only=True):
     """The times that a question asks about."""
 
     #: The time ranges, in the order of the question.

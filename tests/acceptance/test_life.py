@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from support.events import Event
 
 from recollect import Recollect
@@ -25,8 +25,7 @@ _STATEMENTS = 200
 State = dict[str, str | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """A sentence that changes what holds."""
 
     text: str
@@ -108,8 +107,7 @@ _CONFIRMATIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """A statement of the life, and what holds after it."""
 
     event: Event

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from support.embedders import HashingEmbedder
 from support.events import Event, message
 from support.read_models import rows

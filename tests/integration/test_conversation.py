@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.embedders import HashingEmbedder
 from support.events import message
 from support.read_models import rows

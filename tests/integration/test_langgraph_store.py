@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Generator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
+from msgspec.structs import replace
 
 from recollect import AsyncRecollect, Recollect, RecollectStore
 from recollect.api.integrations import langgraph_store

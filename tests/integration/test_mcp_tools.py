@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import orjson
 import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
+from msgspec.structs import replace
 from support.events import message
 from support.mcp_client import Mode, client_of, data_of, session_of, text_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -201,6 +200,6 @@ def _keywords(memory: IndexCache, snapshot: Snapshot, words: Sequence[str]) -> K
 
 
 def same(one: KeywordScores, other: KeywordScores) -> None:
-    for field in fields(KeywordScores):
-        mine: Any = getattr(one, field.name)
-        np.testing.assert_equal(mine, getattr(other, field.name), field.name)
+    for name in KeywordScores.__struct_fields__:
+        mine: Any = getattr(one, name)
+        np.testing.assert_equal(mine, getattr(other, name), name)

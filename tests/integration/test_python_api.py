@@ -5,12 +5,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.embedders import HashingEmbedder
 from support.events import message
 

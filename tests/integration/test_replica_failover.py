@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 from support.events import message_draft
 from support.postgres import PostgresServer, new_database
 
@@ -19,8 +19,7 @@ from recollect.jobs.queue.sqlite_run_store import SqliteRunStore
 from recollect.projections.read_models.read_models import ReadModels
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """A machine whose read model and follower have seen five events, of which the replica has three."""
 
     url: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 import orjson
 import pytest
+from msgspec import Struct
 from prometheus_client.parser import text_string_to_metric_families
 from support.events import message
 from support.server import serving
@@ -24,8 +24,7 @@ CANARY = re.compile("canary|falcon", re.IGNORECASE)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-@dataclass(frozen=True)
-class Observed:
+class Observed(Struct, frozen=True):
     """What a server showed of itself: its metrics by name, and its log."""
 
     metrics: str

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 from support.command_line import recollect
 from support.embedders import HashingEmbedder
 from support.events import Event, message

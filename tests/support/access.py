@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from msgspec import Struct
 from starlette.testclient import TestClient
 
 from recollect import Recollect
@@ -22,8 +22,7 @@ from recollect.api.settings import load_settings
 _LONG_AGO_US = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
+class Application(Struct, frozen=True, kw_only=True):
     """The application, a client on this machine, and its memory."""
 
     app: FastAPI

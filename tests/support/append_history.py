@@ -13,14 +13,14 @@ only grows this is exact and needs no search, since the final log has the order 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Outcome = Literal["ok", "refused", "unknown"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Append:
+class Append(Struct, frozen=True, kw_only=True):
     """One append of a client."""
 
     namespace: str
@@ -35,8 +35,7 @@ class Append:
     expected_version: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class Read(Struct, frozen=True, kw_only=True):
     """One read of a whole namespace."""
 
     namespace: str

@@ -21,12 +21,12 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import apsw
+from msgspec import Struct
 from support.events import PAYLOADS, Event, message
 
 from recollect.events.backends import sqlite_log
@@ -82,8 +82,7 @@ def _event(chance: random.Random) -> Event:
     return {"type": kind, "payload": PAYLOADS[kind], "session_id": "s"}
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(Struct, frozen=True):
     """How one child ended."""
 
     #: Whether it died; False when it came to the end of its steps.
@@ -207,8 +206,7 @@ def _connect_carelessly(path: Path, **how: Any) -> apsw.Connection:
     return connect(path, **how)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """A change to a file, or to a folder, that is not on disk for good yet."""
 
     undo: Callable[[], object]

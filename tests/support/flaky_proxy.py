@@ -6,8 +6,9 @@ import socket
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 #: What happens to a request: ``pass``; ``lose``: the server answers and the answer is lost; ``hang``: it has none;
 #: or these bytes are the answer, and the server is not asked. A number: the connection is cut after so many
@@ -21,8 +22,7 @@ def answer(status: str, body: bytes = b"{}", *headers: str) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-@dataclass
-class Proxy:
+class Proxy(Struct):
     """A running proxy."""
 
     base: str

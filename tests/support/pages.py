@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,8 +16,7 @@ _NOT_RUN = re.compile(r"<!-- not run: (.+) -->$")
 _LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Struct, frozen=True, kw_only=True):
     """A fenced code block of a page."""
 
     language: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from msgspec import Struct, field
 from support.events import PAYLOADS, Event
 
 from recollect.events.backends.log import EventLog
@@ -36,15 +36,13 @@ NAMESPACES = {"a": 120, "b": 90, "long:name@example.com": 60, "solo": 1}
 Key = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class RawText:
+class RawText(Struct, frozen=True):
     """A text whose bytes are no UTF-8, as only a foreign hand can store it."""
 
     content: bytes
 
 
-@dataclass(slots=True)
-class Stored:
+class Stored(Struct):
     """All that the two tables hold."""
 
     #: (namespace, version) → column → value
@@ -77,8 +75,7 @@ def _event(chance: random.Random, number: int) -> Event:
     return event
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     what: str
     stored: Stored
     #: Whether every link fits again, so that only a head hash kept elsewhere shows it.

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from support.fences import content_of, tags_of
 
 from recollect.api.retrieval.answer.fence_names import random_part

@@ -14,7 +14,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import import_module
@@ -27,6 +26,7 @@ import pytest
 import recollect_import
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import DataObject, data, just, lists, sampled_from
+from msgspec import Struct
 from support.hostile import GROWTH_MAX, PIECES, Hostile, growth, hostile_texts, hostile_to, hostile_words
 
 import recollect
@@ -114,8 +114,8 @@ def _within(value: Any) -> Iterator[re.Pattern[str]]:
         yield from _all_within(chain.from_iterable(cast("Mapping[Any, Any]", value).items()))
     elif isinstance(value, list | tuple | set | frozenset):
         yield from _all_within(cast("Iterable[Any]", value))
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield from _all_within(getattr(value, field.name) for field in fields(value))
+    elif isinstance(value, Struct):
+        yield from _all_within(getattr(value, name) for name in value.__struct_fields__)
 
 
 def _all_within(values: Iterable[Any]) -> Iterator[re.Pattern[str]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.repeated_statements import without_repetitions

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from recollect.api.retrieval.search.semantic_search import window_means
 from recollect.projections.search_index.episode_arrays import EpisodeArrays, empty_episode_arrays

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from recollect.jobs.summarising.extractive import summarise
 from recollect.jobs.summarising.sentence_content import content, readable, without_code

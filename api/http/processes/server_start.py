@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recollect.api.access.rate_limits import RateMemory
 from recollect.api.http.processes.channels import Channels
@@ -12,8 +13,7 @@ from recollect.api.http.processes.process_table import ProcessTable
 from recollect.api.settings import Settings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerShared:
+class ServerShared(Struct, frozen=True, kw_only=True):
     """Objects that all server processes share."""
 
     settings: Settings

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 import orjson
 from fastapi import Request
+from msgspec.structs import asdict
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
@@ -54,7 +55,7 @@ def json_response(body: Mapping[str, Any], *, status: int = 200) -> Response:
     """Return a response with `body` as JSON. Its `items`, or itself as one item, are counted for the audit log."""
     items: Any = body.get("items")
     count = len(cast("list[Any]", items)) if isinstance(items, list) else 1
-    return CountedResponse(orjson.dumps(body), status_code=status, media_type="application/json", count=count)
+    return CountedResponse(orjson.dumps(body, asdict), status_code=status, media_type="application/json", count=count)
 
 
 def body_reference(schema: str, *, required: bool = True) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
 from fastapi import Request
+from msgspec import Struct
 from starlette.responses import Response
 
 from recollect.api.http.routes.rights import GuardedRouter, allow
@@ -61,8 +61,7 @@ def page_response(request: Request, name: str) -> Response:
     return Response(file.content, media_type=file.media_type, headers=headers)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewerFile:
+class ViewerFile(Struct, frozen=True, kw_only=True):
     """One file of the viewer."""
 
     content: bytes

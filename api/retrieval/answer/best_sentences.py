@@ -9,8 +9,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Sequence, Set
-from dataclasses import dataclass, replace
 from hashlib import blake2b
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.events.storage.bounded_cache import BoundedCache
@@ -33,8 +35,7 @@ _STEP_CHARS = 4_096
 _WORDS_MAX = 32
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outline:
+class _Outline(Struct, frozen=True, kw_only=True):
     """The sentences of a text: where they are, and what they are worth. Arrays have one entry for each sentence."""
 
     starts: array[int]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from recollect.api.retrieval.answer.prompt_context import Line
 from recollect.api.retrieval.contract.result import Item

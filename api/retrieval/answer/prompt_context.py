@@ -8,10 +8,10 @@ names the time of day (`002`).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import orjson
+from msgspec.structs import replace
 
 from recollect.api.retrieval.answer.best_sentences import best_sentences
 from recollect.api.retrieval.answer.rendered_dates import RenderContext, day, month, with_dates

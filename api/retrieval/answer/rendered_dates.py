@@ -6,10 +6,11 @@ Everything counts in whole days, so the same memory renders to the same bytes fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
+
+from msgspec import Struct, field
 
 from recollect.events.local_time import fixed_zone, local_time, zone_label
 from recollect.events.storage.bounded_cache import BoundedCache
@@ -39,8 +40,7 @@ _YEAR_DAYS = 365.25
 NamedDates = Mapping[tuple[str, str], Sequence[NamedDate]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenderContext:
+class RenderContext(Struct, frozen=True, kw_only=True):
     """The time, channel, fence tag and named dates with which a context is rendered."""
 
     #: The time of the query, in the zone of the asker.

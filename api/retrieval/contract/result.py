@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result_json import (
@@ -50,8 +51,7 @@ class Source(NamedTuple):
         return cls(fields["id"], parse_rfc3339(time), fields["speaker"], fields["text"], parse_offset(time))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Later:
+class Later(Struct, frozen=True, kw_only=True):
     """What was said later and ends or replaces what a memory says; the reader of both decides."""
 
     at_us: int
@@ -82,8 +82,7 @@ class Later:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class Item(Struct, frozen=True, kw_only=True):
     """One memory in a result."""
 
     #: The event id of an episode, the name of an entity, the id of a document with ``#`` and its chunk, or a list's id.
@@ -240,8 +239,7 @@ _PLAIN_FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerGuidance:
+class AnswerGuidance(Struct, frozen=True, kw_only=True):
     """Guidance for the answer: evidence, entities and grounding (`004`)."""
 
     #: Ids of reliable items: curated, corrected or stated by the user.
@@ -294,8 +292,7 @@ class AnswerGuidance:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrieveResult:
+class RetrieveResult(Struct, frozen=True, kw_only=True):
     """The memories for one query, best first, and the text for the prompt."""
 
     #: The text for the prompt, within `budget_tokens`.

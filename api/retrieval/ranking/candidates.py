@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.search.keyword_search import KeywordScores
@@ -23,8 +23,7 @@ _BLOCK_EPISODES = 32
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(Struct, frozen=True):
     """The candidates of one query, and the lists they are from."""
 
     #: Rows of the episode arrays, ascending.

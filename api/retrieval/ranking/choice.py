@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.api.retrieval.ranking.choice_inputs import QUERY_FEATURES, choice_inputs
 from recollect.api.retrieval.ranking.choice_model import chances
@@ -31,8 +32,7 @@ PASSIVE_ASKED_ITEM_MIN = 0.15
 PASSIVE_ITEMS_MAX = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The ranked messages in the order of their probability."""
 
     ranked: RankedEpisodes

@@ -6,10 +6,10 @@ reader (`message_acts`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from recollect.api.retrieval.ranking.features import FEATURES
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
@@ -59,7 +59,7 @@ _OF_CLAUSE = (*HEADS["act"], "keep", "nothing_in_particular")
 #: The greatest and the mean value of all clauses.
 MESSAGE_ACTS = tuple(f"{part}_{name}" for part in ("greatest", "mean") for name in _OF_CLAUSE)
 CANDIDATE_FEATURES = (*FEATURES, *OWN_FEATURES)
-_INTENTS = tuple(field.name for field in fields(QuestionIntent) if field.name != "answer")
+_INTENTS = tuple(name for name in QuestionIntent.__struct_fields__ if name != "answer")
 QUERY_FEATURES = (
     *MEASURES,
     *_INTENTS,
@@ -78,8 +78,7 @@ QUERY_FEATURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceInputs:
+class ChoiceInputs(Struct, frozen=True):
     """The inputs of the choice model for one query."""
 
     #: Indexes of the candidates in `RankedEpisodes.candidates`, best first, then neighbours; shape (n,).

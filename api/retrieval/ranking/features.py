@@ -6,10 +6,10 @@ The names of the features are keys of `weights.toml` and of traces.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.ranking.candidates import Mask
@@ -103,8 +103,7 @@ _NEAR_AFTER_US = 14 * DAY_US
 _LOOSE_TYPES = AnswerType.PLACE.value | AnswerType.REASON.value
 
 
-@dataclass(frozen=True, slots=True)
-class SearchSignals:
+class SearchSignals(Struct, frozen=True):
     """The scores and masks of all episodes for one query. Arrays have the shape (episodes,) unless noted."""
 
     keywords: KeywordScores

@@ -16,9 +16,9 @@ conversations mark messages as evidence, not knowledge.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from recollect.api.retrieval.ranking.candidates import Mask
 from recollect.api.retrieval.ranking.relevance_gate import probability
@@ -62,8 +62,7 @@ _HYBRID = np.array([0.03, 1.3, 0.13, 0.43, 0.85, 1.35, 0.0, 2.06, -1.44, -5.4], 
 _KEYWORD = np.array([0.0, 0.0, 0.0, 4.07, 2.29, 1.02, 1.37, 1.7, -1.74, -3.69], np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeMeasures:
+class KnowledgeMeasures(Struct, frozen=True):
     """The measures of every item of a namespace for one query."""
 
     #: How far the cosine of each item is above those of unrelated statements, shape (items,); NaN: not embedded yet.

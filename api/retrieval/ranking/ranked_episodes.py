@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from recollect.api.retrieval.ranking.candidates import Candidates
 from recollect.api.retrieval.ranking.features import SearchSignals
@@ -11,8 +11,7 @@ from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.search_index.episode_arrays import Ints
 
 
-@dataclass(frozen=True, slots=True)
-class RankedEpisodes:
+class RankedEpisodes(Struct, frozen=True):
     """The candidates of one query in their order."""
 
     #: The search that ranked them: its episodes are those of the read model, or turns in place of summaries.

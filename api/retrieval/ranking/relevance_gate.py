@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
@@ -60,8 +60,7 @@ MEASURES = (
 ITEM_MEASURES = ("behind", "coverage", "dense", "window", "late", "graph")
 
 
-@dataclass(frozen=True, slots=True)
-class RelevanceGate:
+class RelevanceGate(Struct, frozen=True):
     """The coefficients of the logistic regressions, for searches with vectors or without."""
 
     #: For an answer to a short question, and to a long message: in the order of `MEASURES`, the constant last.

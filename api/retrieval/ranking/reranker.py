@@ -7,8 +7,9 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.result import Item
 from recollect.api.retrieval.contract.time_budget import TimeBudget

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from recollect.api.retrieval.contract.request import Kind
 from recollect.api.retrieval.contract.result import Item
@@ -22,8 +23,7 @@ class DroppedCandidate(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResult:
+class SearchResult(Struct, frozen=True):
     """The result of searching one namespace."""
 
     context: SearchContext

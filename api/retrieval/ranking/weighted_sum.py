@@ -5,12 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from recollect.api.retrieval.contract.request import Ranking
 from recollect.api.retrieval.ranking.candidates import Candidates
@@ -51,8 +51,7 @@ _MESSAGE_WORDS = 25.0
 _MESSAGE_WIDTH_WORDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class RankingWeights:
+class RankingWeights(Struct, frozen=True):
     """The weight of each feature, in the order of `FEATURES`: for a short question, and for a long message."""
 
     version: str

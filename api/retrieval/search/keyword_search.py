@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.understanding.search_terms import SearchTerm, search_terms
@@ -32,8 +32,7 @@ _UNMATCHED_SEGMENT_FACTOR = 0.25
 _PATTERNS_MAX = 12
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordScores:
+class KeywordScores(Struct, frozen=True):
     """The scores of keyword search. Arrays have the shape (episodes,)."""
 
     #: BM25 of the episode, of the episode with its predecessor, and of its session.

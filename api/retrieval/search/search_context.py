@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.contract.time_budget import TimeBudget
@@ -19,8 +20,7 @@ from recollect.projections.search_index.episode_arrays import EpisodeArrays
 from recollect.projections.search_index.index_cache import IndexSnapshot
 
 
-@dataclass(frozen=True, slots=True)
-class SearchContext:
+class SearchContext(Struct, frozen=True):
     """One query on one snapshot of a read model."""
 
     namespace: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct
 
 from recollect.api.retrieval.search.score_background import ScoreBackground
 from recollect.api.retrieval.understanding.query import Query
@@ -101,8 +101,7 @@ class _OnceFinished:
             return self._embedding
 
 
-@dataclass(frozen=True, slots=True)
-class SemanticScores:
+class SemanticScores(Struct, frozen=True):
     """How near a query is to every episode, by part, shape (episodes,) each; NaN without a vector.
 
     The values are cosines in standard deviations above unrelated texts, so that they mean the same for any model.

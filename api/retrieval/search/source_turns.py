@@ -8,10 +8,10 @@ episodes of the read model and these turns. A source that has not expired is an 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from recollect.api.retrieval.search.keyword_search import KeywordScores

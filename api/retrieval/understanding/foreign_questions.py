@@ -6,7 +6,8 @@ It also has the English words by which the facts of those languages are found: f
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from recollect.events.late_pattern import late_pattern
 from recollect.projections.text.folding import fold, folded_pattern
@@ -15,8 +16,7 @@ from recollect.projections.text.sentence_language import Language, language_of
 from recollect.projections.text.words import WORD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignIntent:
+class ForeignIntent(Struct, frozen=True, kw_only=True):
     """The intents that a question in one of the five languages matches; the names are those of `QuestionIntent`."""
 
     when: bool = False

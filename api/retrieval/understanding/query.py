@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.api.retrieval.understanding.fillers import addressed_names, is_filler
 from recollect.api.retrieval.understanding.first_person import is_first_person
@@ -58,8 +60,7 @@ class TimeRange(NamedTuple):
     utc_offset: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
+class Query(Struct, frozen=True, kw_only=True):
     """A query after understanding, as the searches use it."""
 
     #: The question, without the text that was pasted around it.
@@ -105,8 +106,7 @@ class Query:
     asker_names: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionText:
+class QuestionText(Struct, frozen=True, kw_only=True):
     """The question of a text and its words: all that its vector needs, before anything else is understood."""
 
     #: As in `Query`.

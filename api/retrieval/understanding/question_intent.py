@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from recollect.api.retrieval.understanding.fillers import is_filler
 from recollect.api.retrieval.understanding.first_person import is_first_person
@@ -121,8 +122,7 @@ _POSSESSIVE = late_pattern(r"\b(?:my|our)\b", re.I)
 _IMPERSONAL = late_pattern(r"\bhow (?:do|does|can|could|should|would|to) (?:i|we|one|you)\b|\"[^\"]{1,80}\"", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionIntent:
+class QuestionIntent(Struct, frozen=True):
     """The intents that the wording of a question matches. The names of the fields are keys of traces."""
 
     when: bool

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 sys.path.append(str(Path(__file__).parents[2]))
 from evaluation.conversations import read_conversation
@@ -27,8 +28,7 @@ _MEASURED = {
 _COSTS = ("p50 ms", "p99 ms", *_MEASURED)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What one memory did on one data set: a row of the table, or the error that it stopped with."""
 
     set_name: str

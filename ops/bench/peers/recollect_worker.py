@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 
+from msgspec.structs import asdict
 from worker import disk_mib, peak_mib
 
 sys.path.append(str(Path(__file__).parents[2]))

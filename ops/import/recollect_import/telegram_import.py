@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
+
+from msgspec import Struct, field
 
 from recollect.api.importers.imported_records import (
     Failed,
@@ -37,8 +38,7 @@ _MEDIA = {
 }
 
 
-@dataclass(slots=True)
-class _Chat:
+class _Chat(Struct):
     """The chat whose messages are read, and the account's own id."""
 
     fields: dict[str, Any] = field(default_factory=dict[str, Any])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.queries.knowledge_queries import PriorStatement
@@ -16,8 +17,7 @@ _STATEMENT = re.compile(r"(?P<name>(?P<kind>[a-z]+)\d+): (?P<words>.+)")
 _RELATION = re.compile(r"(?P<relation>repeats|replaces|ends|corrects) (?P<name>[a-z]+\d+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledSentence:
+class LabelledSentence(Struct, frozen=True, kw_only=True):
     """A new sentence with the older statements of its speaker."""
 
     voice: str

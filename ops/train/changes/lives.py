@@ -14,11 +14,12 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
+
+from msgspec import Struct, field
 
 from recollect import Recollect
 from recollect.api.assembly.read_model_access import reading
@@ -31,8 +32,7 @@ _MODEL_SECONDS_MAX = 120
 _START = datetime.fromisoformat("2026-01-05T09:00:00+00:00")
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What a message says of a thing."""
 
     tag: str
@@ -43,8 +43,7 @@ class Claim:
     message: int
 
 
-@dataclass(slots=True)
-class Life:
+class Life(Struct):
     """A conversation."""
 
     voice: str
@@ -93,8 +92,7 @@ def read_lives(path: Path) -> Iterator[Life]:
         yield life
 
 
-@dataclass(slots=True)
-class Recorded:
+class Recorded(Struct):
     """What the product does with the sentences of a conversation."""
 
     #: The number of the message that is read.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from labels import LabelledSentence
+from msgspec.structs import replace
 
 from recollect.events.catalogue.knowledge_events import SAYS
 from recollect.projections.queries.knowledge_queries import PriorStatement

@@ -10,11 +10,12 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from recollect.jobs.extraction.rule_extractor import IncomingMessage
 from recollect.jobs.llm_reading.llm_conversation import LlmConversation

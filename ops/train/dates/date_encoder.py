@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from expressions import Expression, Matrix
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.statement_reader import DIMENSIONS
@@ -39,8 +39,7 @@ _SEED = 5
 _IMPOSSIBLE = -1e9
 
 
-@dataclass(frozen=True, slots=True)
-class _Example:
+class _Example(Struct, frozen=True):
     """An expression with the tokens of its window."""
 
     tokens: list[int]

@@ -10,9 +10,10 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct
 
 FOLDER = Path(__file__).parent / "labels"
 #: The conversations of the labels that have no text.
@@ -34,8 +35,7 @@ _HELD_OUT_SHARE = 3
 _MARK = re.compile(r"\{([^|{}]+)\|([a-z~])\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledText:
+class LabelledText(Struct, frozen=True, kw_only=True):
     """A few sentences of one message with their names."""
 
     #: The file of labels.

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from label_files import BARRED, LabelledSentence
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from recollect.jobs.extraction.clauses import clauses
@@ -35,8 +35,7 @@ _TOKENS_MAX, _CHARS_MAX = 80, 400
 _SEED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Clause:
+class _Clause(Struct, frozen=True):
     """The tokens of a sentence, those of a clause in it, and the classes that its labels allow."""
 
     tokens: list[int]

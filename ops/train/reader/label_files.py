@@ -13,12 +13,13 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zlib import crc32
+
+from msgspec import Struct
 
 from recollect.jobs.extraction.clauses import Clause, clauses
 from recollect.jobs.extraction.spoken_sentences import sentences
@@ -64,8 +65,7 @@ _MAY_BE_RULE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledPart:
+class LabelledPart(Struct, frozen=True, kw_only=True):
     """A part of a sentence with its labels."""
 
     start: int
@@ -74,8 +74,7 @@ class LabelledPart:
     labels: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledSentence:
+class LabelledSentence(Struct, frozen=True, kw_only=True):
     """A sentence with its labelled parts."""
 
     #: The person, or the conversation, that is trained on or held out as a whole.

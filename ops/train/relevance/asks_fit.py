@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from labelled_chats import AskLine
+from msgspec.structs import replace
 from samples import GENERAL, Sample
 
 from recollect.api.retrieval import understanding

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 CHATS = Path(__file__).parent / "chats"
 _ASKS = Path(__file__).parent / "asks"
@@ -25,8 +27,7 @@ _CROP_UNANSWERED = 4
 _VISIBLE = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(Struct, frozen=True, kw_only=True):
     """A question to a memory, or a turn of a conversation."""
 
     query: str
@@ -42,8 +43,7 @@ class Asked:
     until: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chat:
+class Chat(Struct, frozen=True, kw_only=True):
     """A conversation with what was asked."""
 
     name: str

@@ -6,13 +6,14 @@ import pickle
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from given_conversations import given_chats
 from labelled_chats import Asked, Chat, crop_of, read_asks, read_chats
+from msgspec import Struct
+from msgspec.structs import replace
 
 from recollect.api.retrieval.contract.request import RetrieveRequest
 from recollect.api.retrieval.ranking.candidates import Mask
@@ -36,8 +37,7 @@ _FOREIGN_CHATS = 4
 _FOREIGN_QUESTIONS = {"friendsqa": 6, "locomo": 6}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Struct, frozen=True, kw_only=True):
     """A question or a turn, with the candidates of the product."""
 
     chat: str
