@@ -14,17 +14,13 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import MutableMapping
 from datetime import UTC, datetime
 from logging.handlers import QueueHandler, QueueListener
 from pathlib import Path
 from queue import Full, Queue
-from typing import Any
 from urllib.parse import unquote
 
 import orjson
-import structlog
-from structlog.stdlib import ProcessorFormatter
 
 from recollect.api.cli.terminal import visible
 from recollect.api.settings import LogSettings
@@ -50,8 +46,6 @@ _REPEAT_SECONDS = 60
 _TEXTS_MAX = 100
 #: The attribute of a record with the fields of the request or the job that logged it.
 _FIELDS = "recollect_fields"
-
-_Entry = MutableMapping[str, Any]
 
 
 def configure_process_log(data: Path, settings: LogSettings | None = None) -> None:
@@ -111,7 +105,7 @@ def _folder_pattern(data: Path) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
 
 
-class PrivateFormatter(ProcessorFormatter):
+class PrivateFormatter(logging.Formatter):
     """Formats a record without secrets and texts of users.
 
     Parameters:
@@ -120,57 +114,58 @@ class PrivateFormatter(ProcessorFormatter):
     """
 
     def __init__(self, data: Path, *, as_json: bool = False) -> None:
+        super().__init__()
         self._folder = _folder_pattern(data)
-        renderer = (
-            structlog.processors.JSONRenderer(serializer=_json_line)
-            if as_json
-            else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0)
-        )
-        super().__init__(
-            foreign_pre_chain=[_add_fields, _add_traceback, self._hide],
-            processors=[ProcessorFormatter.remove_processors_meta, renderer],
-        )
+        self._as_json = as_json
 
-    def _hide(self, _logger: object, _method: str, entry: _Entry) -> _Entry:
-        """Take what is private out of all texts of an entry."""
-        record: logging.LogRecord = entry["_record"]
-        for name, value in entry.items():
-            if isinstance(value, str):
-                text = _MESSAGE.sub(r"\1(…)", value) if record.name.startswith("dramatiq") else value
-                entry[name] = self._hidden(text)
-        return entry
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record, and in a text of an exception the lines after it."""
+        entry = {name: self._hidden(value, record.name) for name, value in _entry(record).items()}
+        return _json_line(entry) if self._as_json else _text_lines(entry)
 
-    def _hidden(self, text: str) -> str:
+    def _hidden(self, value: object, logger: str) -> object:
+        """Return a value without what is private in its text."""
+        if not isinstance(value, str):
+            return value
+        text = _MESSAGE.sub(r"\1(…)", value) if logger.startswith("dramatiq") else value
         text = _CREDENTIALS.sub("…@", text)
         text = self._folder.sub("<data>", text)
         text = _NAMESPACE_PATH.sub(lambda match: hidden_namespace(unquote(match[0])), text)
         return visible(_NAMESPACE.sub(lambda match: f"namespace {hidden_namespace(match[1])}", text))
 
 
-def _add_fields(_logger: object, _method: str, entry: _Entry) -> _Entry:
-    """Add time, level and logger of a record, and the fields of its request or job."""
-    record: logging.LogRecord = entry["_record"]
-    fields: dict[str, Any] = getattr(record, _FIELDS, {})
+def _entry(record: logging.LogRecord) -> dict[str, object]:
+    """Return the text, time, level and logger of a record, the fields of its request or job, and its exception."""
+    fields: dict[str, object] = getattr(record, _FIELDS, {})
     moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-    entry.update(timestamp=moment.replace("+00:00", "Z"), level=record.levelname.lower(), logger=record.name)
-    entry.update(fields)
-    return entry
+    entry: dict[str, object] = {
+        "event": record.getMessage(),
+        "timestamp": moment.replace("+00:00", "Z"),
+        "level": record.levelname.lower(),
+        "logger": record.name,
+        **fields,
+    }
+    raised = _traceback(record.exc_info[1] if record.exc_info else None)
+    return entry | {"exception": raised} if raised else entry
 
 
-def _add_traceback(_logger: object, _method: str, entry: _Entry) -> _Entry:
-    """Add the types of an exception and of its causes, each with the lines of the program that raised it."""
-    info = entry.pop("exc_info", None)
-    error: BaseException | None = info[1] if info else None
+def _traceback(error: BaseException | None) -> str:
+    """Return the types of an exception and of its causes, each with the lines of the program that raised it."""
     lines: list[str] = []
     while error is not None and len(lines) < _CAUSES_MAX:
         places = "".join(traceback.format_tb(error.__traceback__)).rstrip()
         lines.append(f"{type(error).__name__} at\n{places}")
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if lines:
-        entry["exception"] = "\nraised from ".join(lines)
-    return entry
+    return "\nraised from ".join(lines)
 
 
-def _json_line(entry: _Entry, **_options: Any) -> str:
+def _json_line(entry: dict[str, object]) -> str:
     """Return an entry as JSON; values that JSON cannot hold are written as their type name."""
     return orjson.dumps(entry, default=lambda value: type(value).__name__).decode()
+
+
+def _text_lines(entry: dict[str, object]) -> str:
+    moment, level, event = (entry.pop(name) for name in ("timestamp", "level", "event"))
+    raised = entry.pop("exception", None)
+    fields = " ".join(f"{name}={value}" for name, value in entry.items())
+    return f"{moment} {level:<8} {event} [{fields}]" + (f"\n{raised}" if raised else "")

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
 class ProgressBars:
@@ -33,21 +24,27 @@ class ProgressBars:
                 # Work without a known total is over when the next kind of work begins.
                 task.visible = task.total is not None and not task.finished
             # The steps of earlier runs do not count for the rate.
-            self._tasks[name] = self._progress.add_task(name, total=total, completed=done)
-        self._progress.update(self._tasks[name], completed=done, total=total)
-
-
-class _Rate(ProgressColumn):
-    """A column with the steps per second, empty until they are known."""
-
-    def render(self, task: Task) -> Text:
-        return Text("" if task.speed is None else f"{task.speed:,.0f}/s")
+            self._tasks[name] = self._progress.add_task(name, total=total, completed=done, rate="")
+        id = self._tasks[name]
+        self._progress.update(id, completed=done, total=total)
+        speed = next((task.speed for task in self._progress.tasks if task.id == id), None)
+        self._progress.update(id, rate="" if speed is None else f"{speed:,.0f}/s")
 
 
 @contextmanager
 def progress_bars() -> Generator[ProgressBars]:
     """Show progress bars, and remove them at the end."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    # Here: rich takes as long to load as a tenth of a short command.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         yield ProgressBars(progress)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
-
-from apscheduler.schedulers.background import BackgroundScheduler  # pyright: ignore[reportMissingTypeStubs]
-from apscheduler.triggers.cron import CronTrigger  # pyright: ignore[reportMissingTypeStubs]
 
 from recollect.events.envelope import microseconds, now_us
 from recollect.events.errors import short_text
@@ -20,6 +18,9 @@ from recollect.jobs.queue.run_store import RunStore
 
 _logger = logging.getLogger(__name__)
 
+#: Seconds after the start until the first check: apscheduler takes as long to load as a twentieth of the start of a
+#: server, and a short program ends without it.
+_DELAY_SECONDS = 0.5
 #: Seconds between two checks for runs that were not started or that have stalled.
 _CHECK_SECONDS = 10.0
 #: A run that was missed is started up to this long after its time: the weekly job is covered.
@@ -37,29 +38,48 @@ class Scheduler:
         self._actors = actors
         self._run_store = run_store
         self._stale_us = int(settings.slot_stale_seconds * 1_000_000)
-        zone = ZoneInfo(settings.timezone)
-        self._triggers: dict[str, Any] = {
-            name: CronTrigger.from_crontab(job.cron, timezone=zone)  # pyright: ignore[reportUnknownMemberType]
+        self._zone = ZoneInfo(settings.timezone)
+        self._started_us = now_us()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="recollect-scheduler", daemon=True)
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _triggers(self) -> dict[str, Any]:
+        """The times of each job."""
+        from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415 # pyright: ignore[reportMissingTypeStubs]
+
+        return {
+            name: CronTrigger.from_crontab(job.cron, timezone=self._zone)  # pyright: ignore[reportUnknownMemberType]
             for name, job in scheduled_jobs().items()
         }
-        self._started_us = now_us()
-        self._scheduler: Any = BackgroundScheduler(timezone="UTC")
-        options = {"coalesce": True, "misfire_grace_time": None, "max_instances": 1}
-        for trigger in self._triggers.values():
-            self._scheduler.add_job(self.check, trigger, **options)
-        # Checks at the start and at intervals find missed runs and stalled runs.
-        self._scheduler.add_job(
-            self.check, "interval", seconds=_CHECK_SECONDS, next_run_time=datetime.now(UTC), **options
-        )
-        self._lock = threading.Lock()
 
     def start(self) -> None:
         """Start the thread of the scheduler."""
-        self._scheduler.start()
+        self._thread.start()
 
     def stop(self) -> None:
         """Stop the thread; runs that were started continue in the workers."""
-        self._scheduler.shutdown(wait=True)
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        """Check at the start, at intervals and at the times of the jobs, until the stop."""
+        if self._stopped.wait(_DELAY_SECONDS):
+            return
+        from apscheduler.schedulers.background import (  # noqa: PLC0415 # pyright: ignore[reportMissingTypeStubs]
+            BackgroundScheduler,
+        )
+
+        scheduler: Any = BackgroundScheduler(timezone="UTC")
+        options = {"coalesce": True, "misfire_grace_time": None, "max_instances": 1}
+        for trigger in self._triggers.values():
+            scheduler.add_job(self.check, trigger, **options)
+        # Checks at the start and at intervals find missed runs and stalled runs.
+        scheduler.add_job(self.check, "interval", seconds=_CHECK_SECONDS, next_run_time=datetime.now(UTC), **options)
+        scheduler.start()
+        self._stopped.wait()
+        scheduler.shutdown(wait=True)
 
     def check(self) -> None:
         """Start the latest run of every job that was not started, or that has stalled."""

@@ -291,7 +291,7 @@ def test_help_names_every_command(tmp_path: Path) -> None:
 def test_help_has_the_commands_in_groups_without_loading_what_they_use() -> None:
     code = "import sys; from recollect.api.cli.main import app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert {"pydantic", "structlog", "numpy", "fastapi", "apsw", "recollect.api.settings"}.isdisjoint(loaded)
+    assert {"pydantic", "rich", "numpy", "fastapi", "apsw", "recollect.api.settings"}.isdisjoint(loaded)
     panels = re.findall(r"^╭─ ([\w ]+?) ─", CliRunner().invoke(app, ["--help"]).stdout, re.MULTILINE)
     assert panels[:4] == ["Options", "Memory", "Knowledge", "Moving in and out"]
     assert panels[4:] == ["Operating", "The log and its copies", "Privacy and access"]

@@ -146,7 +146,7 @@ with Recollect(sys.argv[1], workers=False) as memory:
     memory.append("a", {"type": "message.added", "payload": {"role": "user", "text": "I love tea"}})
     assert memory.retrieve("a", "what does she love?").items
 # redis-py imports the metrics of OpenTelemetry where it is installed.
-unused = ("opentelemetry.sdk.trace", "opentelemetry.exporter", "structlog", "prometheus_client")
+unused = ("opentelemetry.sdk.trace", "opentelemetry.exporter", "prometheus_client")
 print(*(name for name in unused if name in sys.modules))
 """
 
