@@ -20,12 +20,7 @@ from recollect.events.late_pattern import late_pattern
 from recollect.jobs.extraction.change_features import read_of, stems_of
 from recollect.jobs.extraction.name_lexicon import is_first_name
 from recollect.jobs.forgetting.forget_model import Encoders, model
-from recollect.jobs.forgetting.forget_requests import (
-    ASKS_BY_WORDS_MIN,
-    ForgetRequest,
-    asks_by_words,
-    states_something,
-)
+from recollect.jobs.forgetting.forget_requests import ForgetRequest, asks_alone, states_something
 from recollect.jobs.forgetting.request_parts import things_apart
 from recollect.projections.text.sentences import split_sentences
 from recollect.projections.text.stems import parts_of_stems
@@ -293,10 +288,11 @@ def _named(
     similarities_to: SimilaritiesTo | None,
 ) -> list[SpokenMessage]:
     """Return the messages with a sentence that a text names; `odds` that it asks."""
-    sentences = [*_candidates(text, own, _READ_MAX if encoders is None else _EMBEDDED_MAX, similarities_to)]
+    sentences = [*_candidates(text, own, None if encoders is None else _EMBEDDED_MAX, similarities_to)]
     sources = [it.id for it, _ in sentences]
     places = named_texts(text, odds, [sentence for _, sentence in sentences], sources, encoders, replies)
-    return [*{sentences[place][0].id: sentences[place][0] for place in places}.values()]
+    named = (sentences[place] for place in places if encoders is not None or not asks_alone(sentences[place][1]))
+    return [*{it.id: it for it, _ in named}.values()]
 
 
 def _replies(before: Sequence[SpokenMessage], speaker: str) -> Iterator[tuple[str, str]]:
@@ -401,9 +397,14 @@ def _has_part(parts: Sequence[str], text: str) -> bool:
 
 
 def _candidates(
-    text: str, own: Sequence[SpokenMessage], count: int, similarities_to: SimilaritiesTo | None
+    text: str, own: Sequence[SpokenMessage], embedded_max: int | None, similarities_to: SimilaritiesTo | None
 ) -> Iterator[tuple[SpokenMessage, str]]:
-    """Yield the sentences that are compared with a text: of messages with its words, near ones, and the latest."""
+    """Yield the sentences that are compared with a text: of messages with its words, near ones, and the latest.
+
+    Parameters:
+        embedded_max: sentences at most, without earlier requests; None: words alone compare `_READ_MAX` with any.
+    """
+    count = embedded_max or _READ_MAX
     words = model().content(text)
     scores = {it.id: _WORD_WEIGHT * _shared(words, it.text) for it in own}
     near = similarities_to(text, own) if similarities_to is not None and len(own) > count else None
@@ -415,8 +416,8 @@ def _candidates(
         sentences = it.sentences
         if len(sentences) > _LATEST_MAX:
             sentences = sorted(sentences, key=lambda sentence: -_shared(words, sentence))[:_LATEST_MAX]
-        # An earlier request that found nothing is not what is meant.
-        sentences = [sentence for sentence in sentences if asks_by_words(sentence) < ASKS_BY_WORDS_MIN]
+        # An earlier request that named nothing is not what is meant. To read one takes .1 ms.
+        sentences = [sentence for sentence in sentences if embedded_max is None or not asks_alone(sentence)]
         for sentence in sentences[:count]:
             yield it, sentence
         count -= len(sentences)

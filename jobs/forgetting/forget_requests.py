@@ -108,7 +108,7 @@ def forget_requests(text: str, speaker: str, read_pairs: ReadPairs | None = None
         before, after = sentences[:place][-1:], sentences[place + 1 :][:1]
         asks = _asks("".join(before), sentence, read_pairs)
         if asks >= _asks_min(is_whole=is_whole, has_encoder=read_pairs is not None):
-            asking, keeps = request_parts(sentence, _asks_alone)
+            asking, keeps = request_parts(sentence, asks_alone)
             for part in asking:
                 first = sentence[: max(sentence.find(part), 0)]
                 wider = [*before, part] if before else [], [part, *after] if after else []
@@ -166,7 +166,8 @@ def _asks_min(*, is_whole: bool, has_encoder: bool) -> float:
     return ASKS_BY_WORDS_MIN if is_whole else math.inf
 
 
-def _asks_alone(part: str) -> bool:
+def asks_alone(part: str) -> bool:
+    """Return whether a part of a sentence asks to forget, by words alone."""
     return asks_by_words(part) >= ASKS_BY_WORDS_MIN
 
 
