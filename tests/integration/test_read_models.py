@@ -167,6 +167,16 @@ def test_more_namespaces_than_open_files_are_served(tmp_path: Path, log: SqliteL
     models.close()
 
 
+def test_the_end_of_a_search_leaves_the_statements_of_the_next_one_compiled(log: SqliteLog, models: ReadModels) -> None:
+    append(log, "a", message("The kettle is red"))
+    models.catch_up("a")
+    with models.reading("a") as snapshot:
+        assert snapshot.keywords.occurrences("kettl")
+        connection = connection_of(snapshot)
+    schema_bytes, _ = connection.status(apsw.SQLITE_DBSTATUS_SCHEMA_USED)
+    assert schema_bytes, "SQLite has forgotten the schema, and with it all compiled statements"
+
+
 # -- failures ---------------------------------------------------------------------------------------------------------
 
 
