@@ -2,6 +2,7 @@
 
 The peers get an environment of their own, made at the first call (2.2 GB, two minutes). Each memory works through each
 data set in a process of its own, one after another, from an empty folder. Telemetry of the peers is switched off.
+The machine has to be idle: the threads of PyTorch, by which the peers embed, spin while they wait for each other.
 """
 
 from __future__ import annotations
@@ -109,9 +110,6 @@ def _variables(model: str, home: Path) -> dict[str, str]:
     """Return the environment of a worker: no telemetry, and no look on the hub for a model that is here."""
     variables = {"MEM0_TELEMETRY": "False", "ANONYMIZED_TELEMETRY": "False", "DO_NOT_TRACK": "1"}
     variables |= {"MEM0_DIR": str(home / "mem0"), "HF_HUB_DISABLE_TELEMETRY": "1"}
-    # PyTorch's threads spin while they wait for each other. On a busy machine that made the embedding of one query take
-    # 380 ms instead of 7, by turns, whichever memory was asked; passive waiting costs nothing on a quiet one.
-    variables["OMP_WAIT_POLICY"] = "PASSIVE"
     if Path(model).is_dir():
         variables |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     return {**os.environ, **variables}
