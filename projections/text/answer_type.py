@@ -105,5 +105,5 @@ def answer_types(text: str, required: int) -> int:
 
 def counts_any(text: str, stems: frozenset[str]) -> bool:
     """Return whether a text has a number of things whose name is in `stems`: `two sugars`."""
-    counted = _COUNTED.finditer(spaced_words(text[:_CHARS_MAX]))
-    return any(not stems.isdisjoint(content_stems(match[1])) for match in counted)
+    counted: list[str] = _COUNTED.findall(spaced_words(text[:_CHARS_MAX]))
+    return bool(counted) and not stems.isdisjoint(content_stems(" ".join(counted)))
