@@ -106,4 +106,4 @@ def answer_types(text: str, required: int) -> int:
 def counts_any(text: str, stems: frozenset[str]) -> bool:
     """Return whether a text has a number of things whose name is in `stems`: `two sugars`."""
     counted: list[str] = _COUNTED.findall(spaced_words(text[:_CHARS_MAX]))
-    return bool(counted) and not stems.isdisjoint(content_stems(" ".join(counted)))
+    return not stems.isdisjoint(content_stems(" ".join(counted)))
