@@ -40,6 +40,8 @@ README_WORDS_MAX = 600
 #: Pages whose output is what the real model finds. The others run without one, or with a small one of random weights.
 REAL_MODEL_PAGES = ("README.md", "docs/tutorial.md")
 SMALL_MODEL_PAGES = ("docs/how-to/change-models.md", "docs/how-to/move-in.md")
+#: A retrieval that runs out of time searches by keywords alone: on a busy machine a page would print something else.
+UNHURRIED = {"RECOLLECT_RETRIEVAL_BUDGET_MS": "60000"}
 #: Where the pages' servers are; the tests put their own in these places.
 REDIS_URL = "redis://localhost:6379/0"
 CHAT_URL = "http://localhost:11434/v1"
@@ -106,6 +108,7 @@ def test_every_block_of_a_page_runs(page: str, tmp_path: Path, shims: Path, requ
         "RECOLLECT_PORT": port,
         "RECOLLECT_EMBEDDING_MODEL": model,
         "RECOLLECT_EMBEDDING_RUNTIME": "torch",
+        **UNHURRIED,
     }
     PageRunner(ROOT / page, tmp_path, shims=shims, environment=environment, replaced=replaced).run()
 
@@ -147,7 +150,8 @@ def test_the_example_of_the_class_prints_what_was_told(tmp_path: Path) -> None:
     [example] = doctest.DocTestFinder(recurse=False).find(Recollect, "Recollect", globs={"Recollect": Recollect})
     program = "".join(part.source for part in example.examples).replace("./recollect-data", str(tmp_path))
     printed = io.StringIO()
-    with patch.dict(os.environ, {"RECOLLECT_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}), redirect_stdout(printed):
+    environment = {"RECOLLECT_EMBEDDING_MODEL": "all-MiniLM-L6-v2", **UNHURRIED}
+    with patch.dict(os.environ, environment), redirect_stdout(printed):
         exec(compile(program, "example", "exec"), {"Recollect": Recollect})
     assert "I love tea" in printed.getvalue()
 
