@@ -8,28 +8,14 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
+from recollect.api.retrieval.candidate_ranking import DatabaseSignals, ranked_candidates
 from recollect.api.retrieval.contract.request import Ranking
 from recollect.api.retrieval.contract.time_budget import PARTIAL_SUFFIX, TimeBudget
-from recollect.api.retrieval.ranking.asked_time import answering_mask, limiting_scope, of_scope, versions_naming_dates
-from recollect.api.retrieval.ranking.candidates import LIST_DEPTH, Candidates, Mask, select_candidates
-from recollect.api.retrieval.ranking.features import (
-    SearchSignals,
-    feature_matrix,
-    near_span_mask,
-    span_mask,
-)
+from recollect.api.retrieval.ranking.asked_time import versions_naming_dates
+from recollect.api.retrieval.ranking.candidates import LIST_DEPTH, Mask
 from recollect.api.retrieval.ranking.ranked_episodes import RankedEpisodes
-from recollect.api.retrieval.ranking.weighted_sum import (
-    LISTS,
-    diversified,
-    load_weights,
-    reciprocal_rank,
-    topicless_sum,
-    weighted_sum,
-)
 from recollect.api.retrieval.requested_episodes import requested_episodes
 from recollect.api.retrieval.search.entity_graph import episodes_naming, spread_activation
 from recollect.api.retrieval.search.fact_answers import versions_stating_answers
@@ -39,22 +25,17 @@ from recollect.api.retrieval.search.search_context import SearchContext
 from recollect.api.retrieval.search.semantic_search import (
     QueryEmbeddings,
     SemanticScores,
-    late_interaction_scores,
     semantic_scores,
-    weights_name,
 )
 from recollect.api.retrieval.search.source_turns import best_summaries, keep_text_flags, with_source_turns
-from recollect.events.envelope import DAY_US
 from recollect.projections.embeddings.model_runtime import PendingEmbedding
 from recollect.projections.embeddings.stretches import TokenEmbedding
 from recollect.projections.embeddings.token_codes import Vector
 from recollect.projections.embeddings.vector_index import VectorIndex
 from recollect.projections.embeddings.vectors import Vectors
 from recollect.projections.queries.snapshot import QueryTimeout
-from recollect.projections.search_index.episode_arrays import UNKNOWN, EpisodeArrays, Ints
+from recollect.projections.search_index.episode_arrays import Ints
 
-#: Probability from which the words of an episode name a time range, for questions without a topic.
-_NAMING_SPAN_MIN = 0.5
 #: Loads of indexes, and embeddings of queries by models that need a thread, at once.
 _THREADS = 8
 #: The share of the time budget after which the vector search is not waited for; the rest is for the later stages.
@@ -121,7 +102,7 @@ class EpisodeSearch:
         self, context: SearchContext, ranking: Ranking, excluded: Sequence[int], *, by_vectors: bool
     ) -> RankedEpisodes | None:
         """Return the ranked candidates among the episodes of `context`."""
-        episodes, budget = context.episodes, context.budget
+        budget = context.budget
         pending = self._start_semantic_search(context, excluded) if by_vectors and ranking != "keyword" else None
         keywords = budget.run("keyword", context.snapshot, lambda: _keyword_scores(context, excluded))
         # Before waiting for the vector search: the results of SQLite must not depend on its duration.
@@ -129,23 +110,7 @@ class EpisodeSearch:
         semantics = self._await_semantic_search(context, pending)
         if database_signals is None:
             return None
-        candidates, signals = _candidates_with_signals(context, database_signals, semantics, self._background)
-        if not len(candidates.rows):
-            return None
-        started_ms = budget.spent_ms
-        spreads = load_weights(weights_name(signals.semantics)).spreads
-        matrix = feature_matrix(context.snapshot.episodes, episodes, candidates.rows, context.query, signals, spreads)
-        if ranking == "weighted":
-            scores = _weighted_scores(context, candidates, matrix, weights_name(signals.semantics))
-        else:
-            scores = reciprocal_rank(candidates, LISTS[ranking])
-        scores = _aged(context, candidates, scores, additive=ranking == "weighted")
-        # Of equal scores, the newest episode comes first.
-        order = np.lexsort((-candidates.rows, -scores))
-        if ranking != "weighted":
-            order = order[scores[order] > 0]
-        budget.end_stage("rank", started_ms)
-        return RankedEpisodes(context, candidates, signals, matrix, scores, order)
+        return ranked_candidates(context, ranking, database_signals, semantics, self._background)
 
     def start_embedding(self, text: str, vectors: Vectors, budget: TimeBudget) -> PendingEmbedding | None:
         """Start to embed a query in parallel with this thread; None when there is no model, or nothing to embed."""
@@ -236,55 +201,13 @@ class EpisodeSearch:
         return None
 
 
-def _weighted_scores(context: SearchContext, candidates: Candidates, matrix: Vector, weights: str) -> Vector:
-    """Return the score of each candidate, shape (candidates,)."""
-    query = context.query
-    words = len(query.question.split())
-    scores = weighted_sum(matrix, words, weights) if query.has_topic else topicless_sum(matrix)
-    if query.intent.overview:
-        scores = diversified(scores, context.episodes.sessions[candidates.rows])
-    return scores
-
-
-def _aged(context: SearchContext, candidates: Candidates, scores: Vector, *, additive: bool) -> Vector:
-    """Return the scores, lowered by age when the settings have a half-life (`004`), shape (candidates,).
-
-    Parameters:
-        additive: whether the scores are sums of weighted features, whose exponential is the odds of relevance; a half
-            of the odds is then a constant less. Other scores are multiplied.
-    """
-    half_life_days = context.settings.recency_half_life_days
-    if half_life_days is None:
-        return scores
-    age_us = np.maximum(context.asked_at_us - context.episodes.occurred_at_us[candidates.rows], 0)
-    half_lives = (age_us / DAY_US / half_life_days).astype(np.float32)
-    aged = scores - np.log(2) * half_lives if additive else scores * np.exp2(-half_lives)
-    return aged.astype(np.float32)
-
-
 def _keyword_scores(context: SearchContext, excluded: Sequence[int] = ()) -> KeywordScores:
     """Return the keyword scores of every episode; `excluded` as in `EpisodeSearch.search`."""
     query = context.query
     return keyword_scores(context.snapshot, context.index, query.words, excluded, german=query.german)
 
 
-class _DatabaseSignals(Struct, frozen=True):
-    """The signals that SQLite computes for one query."""
-
-    keywords: KeywordScores
-    #: Activation of the entities that each episode names, shape (episodes,); None when the query names no entity.
-    graph: NDArray[np.float64] | None
-    #: Versions of episodes whose text names a date within a time range of the query, with the probability that it does.
-    naming_span: dict[int, float]
-    #: Versions of episodes that state a fact which the question asks for.
-    answering_versions: Ints
-    #: Further ranked lists, by name: rows, best first.
-    lists: dict[str, Ints]
-    #: The mask of the episodes that the request allows, shape (episodes,).
-    allowed: Mask
-
-
-def _database_signals(context: SearchContext, keywords: KeywordScores, excluded: Sequence[int]) -> _DatabaseSignals:
+def _database_signals(context: SearchContext, keywords: KeywordScores, excluded: Sequence[int]) -> DatabaseSignals:
     """Return the signals from SQLite: entity graph, substring matches, dates, and the mask of the request."""
     episodes, budget, query, snapshot = context.episodes, context.budget, context.query, context.snapshot
     lists: dict[str, Ints] = {}
@@ -315,7 +238,7 @@ def _database_signals(context: SearchContext, keywords: KeywordScores, excluded:
     if query.intent.own_question:
         asking = budget.run("questions", snapshot, lambda: _asking(context, mask))
         mask = mask if asking is None else asking
-    return _DatabaseSignals(
+    return DatabaseSignals(
         keywords=keywords,
         graph=strength,
         naming_span=naming_span or {},
@@ -332,104 +255,6 @@ def _asking(context: SearchContext, allowed: Mask) -> Mask:
     asking[context.episodes.rows_of(np.array(sorted(context.snapshot.episodes.versions_of(ids)), np.int64))] = True
     asking &= allowed
     return asking if asking.any() else allowed
-
-
-def _candidates_with_signals(
-    context: SearchContext,
-    database_signals: _DatabaseSignals,
-    semantics: SemanticScores | None,
-    background: ScoreBackground,
-) -> tuple[Candidates, SearchSignals]:
-    """Return the candidates and their signals; without vectors when reading the token codes fails."""
-    episodes, query, budget = context.episodes, context.query, context.budget
-    in_span = span_mask(episodes, query.time_ranges)
-    lists = dict(database_signals.lists)
-    allowed = database_signals.allowed
-    scope, of_time = limiting_scope(context), None
-    likely = [version for version, p in database_signals.naming_span.items() if p >= _NAMING_SPAN_MIN]
-    naming_span = np.array(sorted(likely), np.int64)
-    if scope is not None:
-        of_time = of_scope(context, scope, naming_span, allowed)
-        allowed = answering_mask(context, scope, of_time, allowed)
-        if not of_time.any():
-            lists["date"] = np.flatnonzero(allowed)
-    elif not query.has_topic:
-        allowed = _of_time_range(episodes, allowed, in_span, naming_span)
-    if not query.has_topic:
-        lists["importance"] = _most_important(episodes, allowed)
-    of_range = in_span if scope is None else span_mask(episodes, [scope])
-    candidates = select_candidates(allowed, database_signals.keywords, semantics, lists, of_range)
-    late: Vector | None = None
-    if semantics is not None:
-        started_ms = budget.spent_ms
-        try:
-            late = _late_interaction(context, semantics, database_signals.keywords, candidates, background)
-            _read_text_flags(context, candidates.rows)
-        except Exception as error:
-            budget.record_missing("semantic", error)
-            return _candidates_with_signals(context, database_signals, None, background)
-        budget.end_stage("late", started_ms)
-    return candidates, SearchSignals(
-        keywords=database_signals.keywords,
-        semantics=semantics,
-        allowed=allowed,
-        late=late,
-        graph=database_signals.graph,
-        in_span=in_span,
-        near_span=near_span_mask(episodes, query.time_ranges),
-        is_time_empty=of_time is not None and not of_time.any(),
-        naming_span=database_signals.naming_span,
-        answering_versions=database_signals.answering_versions,
-        outdated_versions=context.index.knowledge.outdated_versions,
-        ratings=context.index.knowledge.episode_ratings,
-        asked_at_us=context.asked_at_us,
-    )
-
-
-def _of_time_range(episodes: EpisodeArrays, allowed: Mask, in_span: Mask | None, naming_span: Ints) -> Mask:
-    """Return the mask of the episodes said in the time ranges of the query or about them; `allowed` without any."""
-    if in_span is None:
-        return allowed
-    of_range = in_span.copy()
-    of_range[episodes.rows_of(naming_span)] = True
-    of_range &= allowed
-    return of_range if of_range.any() else allowed
-
-
-def _most_important(episodes: EpisodeArrays, allowed: Mask) -> Ints:
-    """Return the rows of the `LIST_DEPTH` most important episodes; of equal ones the newest first."""
-    rows = np.flatnonzero(allowed)
-    return rows[np.lexsort((-rows, -episodes.importances[rows]))][:LIST_DEPTH]
-
-
-def _late_interaction(
-    context: SearchContext,
-    semantics: SemanticScores,
-    keywords: KeywordScores,
-    candidates: Candidates,
-    background: ScoreBackground,
-) -> Vector:
-    """Return the late-interaction score of each candidate, shape (candidates,)."""
-    versions = context.episodes.versions[candidates.rows]
-    return late_interaction_scores(
-        context.vectors,
-        context.namespace,
-        context.snapshot,
-        context.query,
-        semantics.embedding,
-        keywords.idf,
-        versions,
-        background,
-    )
-
-
-def _read_text_flags(context: SearchContext, rows: Ints) -> None:
-    """Fill in the text flags of the candidates, and of the turns before them, that were computed with the vectors."""
-    versions, flags = context.episodes.versions, context.episodes.text_flags
-    read = np.unique(np.maximum(np.concatenate([rows, rows - 1]), 0))
-    unknown = read[flags[read] == UNKNOWN]
-    stored = context.vectors.text_flags(context.namespace, context.snapshot, versions[unknown].tolist())
-    flags[unknown] |= np.fromiter((stored.get(version, UNKNOWN) for version in versions[unknown].tolist()), np.int64)
 
 
 def _graph_strength(context: SearchContext) -> NDArray[np.float64]:

@@ -74,10 +74,13 @@ SELECT DISTINCT coalesce(into_id, id) FROM entities LEFT JOIN entity_merges ON e
 _MERGED_INTO = """
 SELECT into_id, entity_id FROM json_each(?) CROSS JOIN entity_merges ON into_id = value WHERE entity_id <> into_id
 """
-# One entity, whose mentions are stored in this order: the entities of a group in one statement would all be sorted. All
-# numbers are in one text: SQLite makes it faster than rows, and without Python's lock.
+# The mentions of each entity, which are stored in this order: those of a group together would all be sorted. Numbers
+# are one text: SQLite makes it faster than rows, and without Python's lock.
 _EPISODES_NAMING = """
-SELECT group_concat(version, ',') FROM (SELECT version FROM mentions WHERE entity_id = ? ORDER BY version DESC LIMIT ?)
+SELECT member.value, (
+    SELECT group_concat(version, ',')
+    FROM (SELECT version FROM mentions WHERE entity_id = member.value ORDER BY version DESC LIMIT ?2)
+) FROM json_each(?1) AS member
 """
 # The strongest relationships of several groups, with names.
 _RELATIONS = """
@@ -279,7 +282,7 @@ class EntityQueries:
 
         The entity itself is left out, and so are participants, who are in all episodes.
         """
-        named = self._integers(_GROUPS_NAMED_IN, json_list(versions.tolist()))
+        named = _integers(fetch_value(self._connection, _GROUPS_NAMED_IN, (json_list(versions.tolist()),)))
         # Counted by NumPy in half of the time that SQLite takes, which would look each of them up.
         entities, counts = np.unique(named, return_counts=True)
         is_other = ~np.isin(entities, [entity_id, *self._participant_ids()])
@@ -294,14 +297,15 @@ class EntityQueries:
             merged: list[Any] = fetch_tuples(self._connection, _MERGED_INTO, (json_list(members),))
             for into, entity in merged:
                 members[into].append(entity)
-        for entity, listed in members.items():
-            named = [self._integers(_EPISODES_NAMING, member, limit) for member in listed]
-            self._naming[entity, limit] = named[0] if len(named) == 1 else np.unique(np.concatenate(named))[-limit:]
+            listed: Any = json_list([member for group in members.values() for member in group])
+            of_member = {
+                member: _integers(text)
+                for member, text in fetch_tuples(self._connection, _EPISODES_NAMING, (listed, limit))
+            }
+            for entity, group in members.items():
+                named = [of_member[member] for member in group]
+                self._naming[entity, limit] = named[0] if len(named) == 1 else np.unique(np.concatenate(named))[-limit:]
         return [self._naming[entity, limit] for entity in entity_ids]
-
-    def _integers(self, statement: str, *bindings: str | int) -> NDArray[np.int64]:
-        """Return the integers of a text with commas between them."""
-        return np.fromstring(fetch_value(self._connection, statement, bindings) or "", np.int64, sep=",")
 
     def _participant_ids(self) -> list[int]:
         if self._participants is None:
@@ -348,3 +352,8 @@ class EntityQueries:
     def neighbourhood(self, name: str, *, depth: int, limit: int) -> list[Edge]:
         """Return the edges within `depth` steps of an entity or document, nearest first."""
         return fetch_records(self._connection, Edge, _NEIGHBOURHOOD, (name, depth, limit))
+
+
+def _integers(text: str | None) -> NDArray[np.int64]:
+    """Return the integers of a text with commas between them; none for None."""
+    return np.fromstring(text or "", np.int64, sep=",")

@@ -91,7 +91,7 @@ class ChoiceInputs(Struct, frozen=True):
 
 def choice_inputs(ranked: RankedEpisodes) -> ChoiceInputs | None:
     """Return the inputs of the choice model; None without vectors or candidates."""
-    if ranked.signals.semantics is None or ranked.signals.late is None or not len(ranked.order):
+    if ranked.signals.semantics is None or ranked.late is None or not len(ranked.order):
         return None
     chosen, places = _candidates(ranked)
     return ChoiceInputs(chosen, _features(ranked, chosen, places), _query_features(ranked, len(chosen)))
@@ -120,7 +120,7 @@ def _features(ranked: RankedEpisodes, chosen: Ints, places: Ints) -> Vector:
     """Return the features of each candidate, shape (n, `CANDIDATE_FEATURES`)."""
     signals, episodes = ranked.signals, ranked.context.episodes
     assert signals.semantics is not None
-    assert signals.late is not None
+    assert ranked.late is not None
     rows = ranked.candidates.rows[chosen]
     scores = ranked.scores[chosen]
     in_order = ranked.scores[ranked.order]
@@ -143,7 +143,7 @@ def _features(ranked: RankedEpisodes, chosen: Ints, places: Ints) -> Vector:
         "place": np.log1p(places),
         "dense": signals.semantics.parts["turn"][rows],
         "window": signals.semantics.parts["window"][rows],
-        "late": signals.late[chosen],
+        "late": ranked.late[chosen],
         "coverage": signals.keywords.coverage[rows],
         "bm25": np.log1p(np.maximum(signals.keywords.turn[rows], 0)),
         "by_user": episodes.roles[rows] == ROLES["user"],

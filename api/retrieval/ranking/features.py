@@ -110,8 +110,6 @@ class SearchSignals(Struct, frozen=True):
     semantics: SemanticScores | None
     #: The episodes that the request allows.
     allowed: Mask
-    #: Late-interaction scores of the candidates, shape (candidates,); None without vectors.
-    late: Vector | None
     #: Activation of the entities that each episode names; None when the query names no entity.
     graph: NDArray[np.float64] | None
     #: Masks of the episodes within, and near, the time ranges of the query; None without time ranges.
@@ -141,6 +139,8 @@ def feature_matrix(
 ) -> Vector:
     """Return the features of the candidates `rows`, shape (len(rows), len(FEATURES)).
 
+    Those that compare tokens or texts are 0: `add_text_comparisons` and `add_late_interaction` fill them in.
+
     Parameters:
         spreads: the usual standard deviation of each of `NUMERIC_FEATURES` among the candidates of a query.
     """
@@ -157,6 +157,41 @@ def feature_matrix(
         if name in columns:
             matrix[index] = columns[name]
     return np.ascontiguousarray(matrix.T)
+
+
+def add_text_comparisons(
+    matrix: Vector, episodes: EpisodeQueries, versions: Ints, compared: Ints, query: Query
+) -> None:
+    """Fill in the features that compare the texts of some candidates with the question.
+
+    Parameters:
+        matrix: the features of all candidates.
+        versions: those of the candidates that are compared.
+        compared: their rows of `matrix`.
+    """
+    intent = query.intent
+    if not (intent.name or intent.count):
+        return
+    by_version = episodes.texts(versions.tolist())
+    texts = [by_version.get(version, "") for version in versions.tolist()]
+    if intent.name:
+        matrix[compared, FEATURES.index("name_asked")] = _has_new_name(texts, query.question)
+    if intent.count:
+        stems = content_stems(query.question)
+        matrix[compared, FEATURES.index("counts_asked")] = [counts_any(text, stems) for text in texts]
+
+
+def add_late_interaction(matrix: Vector, late: Vector, sessions: SmallInts, spreads: Mapping[str, float]) -> None:
+    """Fill in the features of late interaction.
+
+    Parameters:
+        late: the score of each candidate, shape (candidates,).
+        sessions: the session of each candidate, shape (candidates,).
+        spreads: as in `feature_matrix`.
+    """
+    names = ("late", "late_session")
+    columns = standardised([late, _best_among(sessions, late)], [spreads.get(name, 1.0) for name in names])
+    matrix[:, [FEATURES.index(name) for name in names]] = columns.T
 
 
 def standardised(values: Sequence[Vector], usual_spreads: Sequence[float]) -> Vector:
@@ -229,7 +264,7 @@ def _numeric_columns(
     }
     if query.intent.present:
         columns["age_present"] = _places_in_time(arrays.occurred_at_us[rows])
-    if signals.semantics is None or signals.late is None:
+    if signals.semantics is None:
         return columns
     parts = signals.semantics.parts
     columns |= {f"dense_{part}": values[rows] for part, values in parts.items()}
@@ -237,8 +272,6 @@ def _numeric_columns(
     columns["dense_session_mean"] = _mean_of_session(arrays, parts["turn"])[arrays.sessions[rows]]
     columns["dense_before"] = _best_before(arrays, rows, parts["turn"])
     columns["dense_after"] = _next_turn_value(arrays, rows, parts["turn"])
-    columns["late"] = signals.late
-    columns["late_session"] = _best_among(arrays.sessions[rows], signals.late)
     columns["answers"] = _answered_question_similarity(episodes, arrays, rows, parts["turn"])
     return columns
 
@@ -360,10 +393,6 @@ def _text_columns(episodes: EpisodeQueries, versions: Ints, flags: Ints, query: 
         columns["answer_type"] = (types & ~_LOOSE_TYPES) > 0
         columns["place_where"] = (types & AnswerType.PLACE.value) > 0
         columns["reason_why"] = (types & AnswerType.REASON.value) > 0
-    if intent.name:
-        columns["name_asked"] = _has_new_name(episodes, versions, query.question)
-    if intent.count:
-        columns["counts_asked"] = _counts_asked(episodes, versions, query.question)
     if query.phrases:
         columns["phrase"] = _phrase_shares(episodes, versions, query.phrases)
     return columns
@@ -401,20 +430,10 @@ def known_text_flags(episodes: EpisodeQueries, arrays: EpisodeArrays, rows: Ints
     return arrays.text_flags[rows]
 
 
-def _has_new_name(episodes: EpisodeQueries, versions: Ints, question: str) -> Vector:
-    """Return 1 for each episode with a name that the question does not have, else 0, shape (candidates,)."""
-    texts = episodes.texts(versions.tolist())
+def _has_new_name(texts: Sequence[str], question: str) -> list[bool]:
+    """Return whether each text has a name that the question does not have."""
     question_words = set(WORD.findall(question.casefold()))
-    return np.array(
-        [has_other_name(texts.get(version, ""), question_words) for version in versions.tolist()], np.float32
-    )
-
-
-def _counts_asked(episodes: EpisodeQueries, versions: Ints, question: str) -> Vector:
-    """Return 1 for each episode with a number of what the question counts, else 0, shape (candidates,)."""
-    texts = episodes.texts(versions.tolist())
-    stems = content_stems(question)
-    return np.array([counts_any(texts.get(int(version), ""), stems) for version in versions], np.float32)
+    return [has_other_name(text, question_words) for text in texts]
 
 
 def _phrase_shares(episodes: EpisodeQueries, versions: Ints, phrases: Sequence[str]) -> Vector:

@@ -20,6 +20,8 @@ class RankedEpisodes(Struct, frozen=True):
     candidates: Candidates
     #: The scores and masks that the features are computed from.
     signals: SearchSignals
+    #: Late-interaction scores, shape (candidates,); None without vectors.
+    late: Vector | None
     #: The features, shape (candidates, len(FEATURES)).
     matrix: Vector
     #: The score of each candidate, shape (candidates,).

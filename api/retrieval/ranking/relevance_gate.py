@@ -103,7 +103,7 @@ def answer_measures(ranked: RankedEpisodes, query: Query) -> Vector:
     best = ranked.order[:_BEST_CANDIDATES]
     rows = ranked.candidates.rows[best]
     signals = ranked.signals
-    keywords, semantics, late = signals.keywords, signals.semantics, signals.late
+    keywords, semantics, late = signals.keywords, signals.semantics, ranked.late
     # A substring match has no whole word of the query, so keyword search gives it no coverage.
     substring = ranked.candidates.lists.get("substring")
     has_substring_match = substring is not None and np.isin(rows, substring).any()
@@ -144,7 +144,7 @@ def item_measures(ranked: RankedEpisodes) -> Vector:
     order = ranked.order
     rows = ranked.candidates.rows[order]
     scores = ranked.scores[order]
-    semantics, late = ranked.signals.semantics, ranked.signals.late
+    semantics, late = ranked.signals.semantics, ranked.late
     columns: dict[str, Vector] = {
         "behind": scores - (scores[0] if len(scores) else 0),
         "coverage": ranked.signals.keywords.coverage[rows],
