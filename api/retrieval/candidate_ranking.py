@@ -47,6 +47,8 @@ _Result = TypeVar("_Result")
 #: Candidates whose tokens and texts are compared with a question. On BEAM and LoCoMo the first ten have as much of the
 #: evidence as when all of some 200 are compared; 64 cost BEAM a point (`ops/evaluation retrieval`).
 COMPARED_MAX = 80
+#: The share of the weights of messages from which on a query is a message: from 36 words on.
+_MESSAGE_SHARE_MIN = 0.9
 #: Probability from which the words of an episode name a time range, for questions without a topic.
 _NAMING_SPAN_MIN = 0.5
 
@@ -110,8 +112,8 @@ def _most_promising(context: SearchContext, scores: Vector) -> Ints:
     A long message is ranked by the best text of each session, so all candidates are compared with it: with 80 of them
     RealMem loses 0.6 points of R@10.
     """
-    is_question = message_share(len(context.query.question.split())) < 0.5
-    if len(scores) <= COMPARED_MAX or not is_question:
+    is_message = message_share(len(context.query.question.split())) >= _MESSAGE_SHARE_MIN
+    if len(scores) <= COMPARED_MAX or is_message:
         return np.arange(len(scores))
     return np.sort(np.argpartition(-scores, COMPARED_MAX)[:COMPARED_MAX])
 

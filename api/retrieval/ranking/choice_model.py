@@ -18,6 +18,7 @@ from recollect.projections.embeddings.matrix_product import product
 from recollect.projections.embeddings.token_codes import Vector
 
 _HEADS = 4
+_LAYERS = ("set.0", "set.1")
 #: Standardised features are limited to this many standard deviations, as in the training.
 _FEATURE_MAX = 6.0
 #: The logit of places without a candidate.
@@ -48,7 +49,27 @@ def stacked(stored: Mapping[str, Vector]) -> Weights:
     networks: dict[str, list[Vector]] = {}
     for name, value in stored.items():
         networks.setdefault(name.partition(".")[2], []).append(value.T if value.ndim == 2 else value[np.newaxis])
-    return {name: np.stack(values).astype(np.float32) for name, values in networks.items()}
+    weights = {name: np.stack(values).astype(np.float32) for name, values in networks.items()}
+    return weights | {f"{layer}.{name}": part for layer in _LAYERS for name, part in _arranged(weights, layer).items()}
+
+
+def _arranged(w: Weights, layer: str) -> dict[str, Vector]:
+    """Return the weights of a layer with a matrix for each head, and for each half of its wide part.
+
+    So small products OpenBLAS computes on one thread (`matrix_product`), and no head is copied.
+    """
+    joined, bias = w[f"{layer}.self_attn.in_proj_weight"], w[f"{layer}.self_attn.in_proj_bias"]
+    count, width, _ = joined.shape
+    of_heads = (count, width, 3, _HEADS, width // _HEADS)
+    return {
+        # Shape (networks, 3, heads, width, width / heads): queries, keys and values.
+        "heads": np.ascontiguousarray(joined.reshape(of_heads).transpose(0, 2, 3, 1, 4)),
+        "heads_bias": bias.reshape(count, 3, _HEADS, 1, -1),
+        "joined": w[f"{layer}.self_attn.out_proj.weight"].reshape(count, _HEADS, -1, width),
+        "halves": np.ascontiguousarray(w[f"{layer}.linear1.weight"].reshape(count, width, 2, -1).transpose(0, 2, 1, 3)),
+        "halves_bias": w[f"{layer}.linear1.bias"].reshape(count, 2, 1, -1),
+        "narrowed": w[f"{layer}.linear2.weight"].reshape(count, 2, -1, width),
+    }
 
 
 def chances(inputs: ChoiceInputs, weights: Weights | None = None) -> Chances:
@@ -58,7 +79,7 @@ def chances(inputs: ChoiceInputs, weights: Weights | None = None) -> Chances:
     query = _two_layers(w, "qf", _standardised(inputs.query, w["query_mean"], w["query_spread"]))
     of_each = np.broadcast_to(query, (*candidates.shape[:2], query.shape[2]))
     hidden = _gelu(_linear(w, "mix.0", np.concatenate([candidates, of_each], axis=2)))
-    for layer in ("set.0", "set.1"):
+    for layer in _LAYERS:
         hidden = _compared(w, layer, hidden)
     hidden = _normalised(w, "ln", hidden)
     logits = _linear(w, "out", hidden)[:, :, 0]
@@ -71,14 +92,15 @@ def chances(inputs: ChoiceInputs, weights: Weights | None = None) -> Chances:
 
 def _compared(w: Weights, name: str, hidden: Vector) -> Vector:
     """Return the candidates after they attended to each other: a layer of a transformer with the norm first."""
-    normed = _normalised(w, f"{name}.norm1", hidden)
-    joined = product(normed, w[f"{name}.self_attn.in_proj_weight"]) + w[f"{name}.self_attn.in_proj_bias"]
-    queries, keys, values = (_heads(part) for part in np.split(joined, 3, axis=2))
+    normed = _normalised(w, f"{name}.norm1", hidden)[:, np.newaxis]
+    of_heads = normed[:, np.newaxis] @ w[f"{name}.heads"] + w[f"{name}.heads_bias"]
+    queries, keys, values = of_heads[:, 0], of_heads[:, 1], of_heads[:, 2]
     shares = _softmax(queries @ keys.transpose(0, 1, 3, 2) / np.sqrt(np.float32(queries.shape[-1])))
-    read = (shares @ values).transpose(0, 2, 1, 3).reshape(hidden.shape)
-    hidden = hidden + _linear(w, f"{name}.self_attn.out_proj", read)
-    widened = np.maximum(_linear(w, f"{name}.linear1", _normalised(w, f"{name}.norm2", hidden)), 0)
-    return hidden + _linear(w, f"{name}.linear2", widened)
+    read = np.add.reduce((shares @ values) @ w[f"{name}.joined"], axis=1)
+    hidden = hidden + read + w[f"{name}.self_attn.out_proj.bias"]
+    normed = _normalised(w, f"{name}.norm2", hidden)[:, np.newaxis]
+    widened = np.maximum(normed @ w[f"{name}.halves"] + w[f"{name}.halves_bias"], 0)
+    return hidden + np.add.reduce(widened @ w[f"{name}.narrowed"], axis=1) + w[f"{name}.linear2.bias"]
 
 
 def _standardised(values: Vector, mean: Vector, spread: Vector) -> Vector:
@@ -88,12 +110,6 @@ def _standardised(values: Vector, mean: Vector, spread: Vector) -> Vector:
 def _two_layers(w: Weights, name: str, values: Vector) -> Vector:
     """Return two linear layers with a GELU between them."""
     return _linear(w, f"{name}.3", _gelu(_linear(w, f"{name}.0", values)))
-
-
-def _heads(values: Vector) -> Vector:
-    """Return values of shape (n, t, d) as (n, heads, t, d / heads)."""
-    count, length, width = values.shape
-    return values.reshape(count, length, _HEADS, width // _HEADS).transpose(0, 2, 1, 3)
 
 
 def _linear(w: Weights, name: str, values: Vector) -> Vector:

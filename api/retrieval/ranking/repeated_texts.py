@@ -49,11 +49,16 @@ def distinct_episodes(context: SearchContext, ranked: RankedEpisodes, count: int
     Letter case, punctuation and white space make no difference.
     """
     rows = ranked.candidates.rows[ranked.order]
+    keys = _keys(context, rows)
+    if len({*keys}) == len(keys):
+        # Nearly always, everything is said once.
+        positions = np.arange(min(count, len(keys)))
+        return DistinctEpisodes(positions, ranked.order[positions], [()] * len(positions))
     versions: list[int] = context.episodes.versions[rows].tolist()
     texts = _Texts(context.snapshot.episodes)
     #: The positions with each text, by the first of them.
     groups: dict[int, list[int]] = {}
-    for position, (version, key) in enumerate(zip(versions, _keys(context, rows), strict=True)):
+    for position, (version, key) in enumerate(zip(versions, keys, strict=True)):
         first = texts.first_with(key, position, version)
         if first == position and len(groups) == count:
             # A repetition after the last candidate would only add to its sources.
